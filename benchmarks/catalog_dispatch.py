@@ -17,7 +17,8 @@ from typing import Any, Final
 
 from google.protobuf import any_pb2, duration_pb2, empty_pb2, timestamp_pb2, wrappers_pb2
 from google.protobuf.message import Message
-from quorate.plugin import Command, Txn, constant_key, hookimpl
+from quorate.plugin import Command, Txn, hookimpl
+from quorate.plugin.advanced import constant_key
 from quorate.plugin.catalog import Catalog, build
 from quorate.plugin.discovery import Plugin
 

@@ -30,7 +30,7 @@ from tempfile import TemporaryDirectory
 from typing import Any, Final
 
 from figures import names, own_each_mb, percentiles, report, resident_each_mb, run, slices, tell
-from quorate.plugin import Stub
+from quorate.plugin.advanced import Stub
 from quorate_etcd.wire import rpc_pb2 as rpc
 from systems.closed_loop import channel
 from systems.etcd import BATCH, Etcd

@@ -38,7 +38,8 @@ import grpc.aio
 from figures import names, percentiles, report, resident_mb, run, slices
 from nodes import founded, pids, quiet
 from quorate.apply.program import families_of
-from quorate.plugin import Stub, keys
+from quorate.plugin import keys
+from quorate.plugin.advanced import Stub
 from quorate.plugin.shard_id import ShardId
 from quorate.plugin.slots import even_cut, slot_of, slots_in
 from quorate.storage.data.home import DiskHome

@@ -30,7 +30,8 @@ import grpc.aio
 from figures import names, percentiles, report, resident_each_mb, run, tell
 from nodes import pids, restarted
 from quorate.client import AsyncClient
-from quorate.plugin import Stub, keys
+from quorate.plugin import keys
+from quorate.plugin.advanced import Stub
 from quorate.testing.cluster import Cluster
 from quorate.v1 import tenant_pb2
 from quorate_offset.client import Offsets

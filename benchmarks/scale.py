@@ -26,7 +26,7 @@ from figures import names, report, resident_each_mb, run, slices, tell
 from mqtt_net import netted
 from nodes import disk_mb, founded, pids, quiet
 from quorate.client import AsyncClient, connect
-from quorate.plugin import Stub
+from quorate.plugin.advanced import Stub
 from quorate.testing.cluster import Cluster
 from quorate.testing.waiting import until
 from quorate.v1.kv_pb2 import DESCRIPTOR, PutPair

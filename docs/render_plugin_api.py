@@ -15,6 +15,7 @@ from types import ModuleType
 from typing import Final
 
 import quorate.plugin
+import quorate.plugin.advanced
 from include_code import objects_of
 from quorate.plugin import keys
 
@@ -60,7 +61,7 @@ def render() -> str:
 
 
 def _reference() -> Iterator[str]:
-    public = set(quorate.plugin.__all__) - {"keys"}
+    public = {*quorate.plugin.__all__, *quorate.plugin.advanced.__all__} - {"keys"}
     for title, modules in PARTS:
         yield f"\n## {title}"
         for module in modules:

@@ -9,7 +9,7 @@ from typing import Any, Final
 
 import grpc
 import grpc.aio
-from quorate.plugin import Stub
+from quorate.plugin.advanced import Stub
 from quorate_etcd.wire import rpc_pb2 as rpc
 
 from systems.askers import askers

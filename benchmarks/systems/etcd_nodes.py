@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Final, Protocol
 
 import grpc
-from quorate.plugin import Stub
+from quorate.plugin.advanced import Stub
 from quorate.testing.ports import HeldPort
 from quorate.testing.program import Program
 from quorate.testing.waiting import until

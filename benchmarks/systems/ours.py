@@ -14,7 +14,7 @@ import grpc
 import grpc.aio
 from google.protobuf.message import Message
 from quorate.client import AsyncClient, connect
-from quorate.plugin import Stub
+from quorate.plugin.advanced import Stub
 from quorate.testing.cluster import Cluster
 from quorate.v1 import kv_pb2
 from quorate.v1.batch_pb2 import BatchReply

@@ -14,7 +14,7 @@ from quorate.client import Client, RejectedError, Tls
 from quorate.consensus.messages import Peer
 from quorate.consensus.peer.proofs import token_hash
 from quorate.consensus.peer.wire import Handshake, encode_handshake
-from quorate.plugin import Stub
+from quorate.plugin.advanced import Stub
 from quorate.rpc.channels import PEER_KEY, SERVICE
 from quorate.testing.cluster import Cluster
 from quorate.v1 import admin_pb2, node_pb2

@@ -9,7 +9,7 @@ import click
 import pytest
 from quorate.cli.console.actions import OF_CLUSTER, backup_into
 from quorate.cli.console.printed import Commands, Words, line_of
-from quorate.plugin import ConsoleAction, ConsolePage
+from quorate.plugin.advanced import ConsoleAction, ConsolePage
 from quorate.plugin.catalog import build
 from quorate.plugin.discovery import installed
 

@@ -12,7 +12,7 @@ import grpc.aio
 import pytest
 from quorate.config import Settings, load
 from quorate.node.node import Node
-from quorate.plugin import Stub
+from quorate.plugin.advanced import Stub
 from quorate.testing.installed import catalog_of
 from quorate.testing.ports import free_ports
 from quorate.v1 import admin_pb2

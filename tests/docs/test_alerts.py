@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import pytest
 from quorate.node.metrics import declared
 from quorate.observe.prometheus import rules
-from quorate.plugin import Alert
+from quorate.plugin.advanced import Alert
 from quorate.plugin.declared import declare
 from quorate.plugin.discovery import installed
 

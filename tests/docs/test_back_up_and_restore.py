@@ -13,7 +13,7 @@ import pytest
 from quorate.config import Settings, load
 from quorate.node.directory import restore
 from quorate.node.node import Node
-from quorate.plugin import Stub
+from quorate.plugin.advanced import Stub
 from quorate.plugin.shard_id import METADATA
 from quorate.shards.snapshots.backup import Backup, read
 from quorate.shards.snapshots.parts import BackupError, BackupTarget, FilePart

@@ -20,7 +20,8 @@ from quorate.node.alerts import ALERTS
 from quorate.node.metrics import declared
 from quorate.node.node import Node
 from quorate.observe.prometheus import dashboard, rules
-from quorate.plugin import Alert, Metric, Stub
+from quorate.plugin import Metric
+from quorate.plugin.advanced import Alert, Stub
 from quorate.plugin.catalog import build
 from quorate.plugin.declared import declare
 from quorate.plugin.discovery import Plugin, installed

@@ -192,7 +192,7 @@ def public(kind: type) -> set[str]:
 
 
 def test_the_command_line_has_what_is_told() -> None:
-    whole: Any = group_of("mqtt", [each for each in RESOURCES if each.cli], command)
+    whole: Any = group_of("mqtt", [each for each in RESOURCES if each.view.cli], command)
     [told] = re.findall(r"^`quorate mqtt` has (.+?)\. `quorate", TEXT, re.MULTILINE | re.DOTALL)
 
     assert re.findall(r"`([\w-]+)`", told) == sorted(whole.commands)

@@ -7,12 +7,12 @@ import re
 from dataclasses import fields, is_dataclass
 
 import pytest
-import quorate.plugin
-from quorate.plugin import keys
+from quorate import plugin
+from quorate.plugin import advanced, keys
 
 from tests.support.pages import page
 
-PUBLIC = sorted(set(quorate.plugin.__all__) - {"keys"})
+PUBLIC = sorted({*plugin.__all__, *advanced.__all__} - {"keys"})
 
 
 @pytest.fixture(scope="module")
@@ -29,7 +29,7 @@ def test_nothing_public_is_missing(entries: dict[str, str]) -> None:
 
 @pytest.mark.parametrize("name", PUBLIC)
 def test_every_field_and_method_has_a_meaning(name: str, entries: dict[str, str]) -> None:
-    found = getattr(quorate.plugin, name)
+    found = getattr(plugin if name in plugin.__all__ else advanced, name)
     if inspect.isclass(found) and is_dataclass(found):
         rows = dict(re.findall(r"^\| `(\w+)` \| `.+` \| (.+) \|$", entries[name], re.MULTILINE))
         assert list(rows) == [each.name for each in fields(found)]

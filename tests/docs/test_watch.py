@@ -15,7 +15,8 @@ from quorate.builtin.kv import plugin as kv
 from quorate.builtin.resource import plugin as resource
 from quorate.config import load
 from quorate.node.node import Node
-from quorate.plugin import Stub, keys
+from quorate.plugin import keys
+from quorate.plugin.advanced import Stub
 from quorate.plugin.catalog import build
 from quorate.plugin.discovery import Plugin
 from quorate.v1 import kv_pb2, resource_pb2, watch_pb2

@@ -27,7 +27,7 @@ from quorate.consensus.messages import Peer
 from quorate.consensus.peer.proofs import token_hash
 from quorate.consensus.peer.wire import Handshake, encode_handshake
 from quorate.node.node import Node
-from quorate.plugin import Stub
+from quorate.plugin.advanced import Stub
 from quorate.plugin.catalog import Catalog, build
 from quorate.plugin.discovery import installed
 from quorate.rpc.channels import PEER_KEY

@@ -17,16 +17,8 @@ from quorate.apply.evaluator import EvaluationLimits, Evaluator
 from quorate.apply.outcomes import Outcome, StoredEntry
 from quorate.apply.program import Program, families_of
 from quorate.consensus.messages import Entry, EntryKind
-from quorate.plugin import (
-    ColumnFamily,
-    Command,
-    RaftGroup,
-    Rejected,
-    Timer,
-    Txn,
-    constant_key,
-    hookimpl,
-)
+from quorate.plugin import ColumnFamily, Command, RaftGroup, Rejected, Timer, Txn, hookimpl
+from quorate.plugin.advanced import constant_key
 from quorate.plugin.catalog import Catalog, build
 from quorate.plugin.discovery import Plugin
 from quorate.plugin.shard_id import ShardId

@@ -9,7 +9,8 @@ from quorate.apply.deadlines import Deadline, deadline_of, schedule, timers_move
 from quorate.apply.layers import Layer
 from quorate.apply.scope import UNLIMITED, Scope
 from quorate.apply.txn import NOTHING, ShardTxn
-from quorate.plugin import Row, UndeclaredFamilyError
+from quorate.plugin import Row
+from quorate.plugin.advanced import UndeclaredFamilyError
 from quorate.plugin.catalog import Catalog
 from quorate.storage.events import EventRow, decode
 from quorate.v1.control_pb2 import RaiseGeneration

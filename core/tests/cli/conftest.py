@@ -16,7 +16,7 @@ import pytest
 from google.protobuf.message import Message
 from quorate.cli import tables
 from quorate.cli.main import main
-from quorate.plugin import generic_handler
+from quorate.plugin.advanced import generic_handler
 from quorate.v1 import admin_pb2, audit_pb2, kv_pb2, watch_pb2
 
 SOUND = '''
@@ -25,6 +25,7 @@ from google.protobuf.descriptor_pb2 import FileDescriptorProto
 from google.protobuf.descriptor_pool import DescriptorPool
 from google.protobuf.wrappers_pb2 import BytesValue, Int64Value, StringValue
 from quorate.plugin import *
+from quorate.plugin.advanced import *
 from pydantic import BaseModel, ConfigDict, Field
 from importlib import import_module
 

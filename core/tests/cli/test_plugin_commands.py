@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 TORN = "raise ImportError('no shelf')"
 MISSPELT = """
 from quorate.plugin import *
+from quorate.plugin.advanced import *
 @hookimpl
 def quorate_comands():
     return []
@@ -24,6 +25,7 @@ def quorate_declarations():
 PLACELESS = """
 from google.protobuf.wrappers_pb2 import StringValue
 from quorate.plugin import *
+from quorate.plugin.advanced import *
 def handle(txn, command):
     return None
 @hookimpl

@@ -15,6 +15,7 @@ _COMPILERS = "google/protobuf/"
 FOREIGN = """
 from google.protobuf import descriptor_pb2, descriptor_pool, message_factory
 from quorate.plugin import *
+from quorate.plugin.advanced import *
 
 FILE = descriptor_pb2.FileDescriptorProto(name="unshipped/v1/rows.proto", package="unshipped.v1",
                                           syntax="proto3")

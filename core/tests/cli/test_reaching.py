@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import grpc
 import pytest
 from quorate.cli.authority import make_authority, sign
-from quorate.plugin import generic_handler
+from quorate.plugin.advanced import generic_handler
 from quorate.v1 import admin_pb2, kv_pb2
 
 if TYPE_CHECKING:

@@ -13,7 +13,8 @@ from google.protobuf.wrappers_pb2 import StringValue
 from quorate.apply import file_sets
 from quorate.apply.entries import LoggedCommand, revision_of
 from quorate.apply.outcomes import FilesNeededError, Outcome
-from quorate.plugin import FileLoad, Rejected, Txn
+from quorate.plugin import Rejected, Txn
+from quorate.plugin.advanced import FileLoad
 from quorate.plugin.slots import BITMAP_BYTES, even_cut
 from quorate.storage.engine.memory import write_file
 from quorate.storage.events import EventLog, HistoryGoneError

@@ -22,7 +22,8 @@ from quorate.control.failures import Backoff
 from quorate.control.leader_balance import Leadership, Transfer
 from quorate.node.directory import UnfinishedRestoreError, restore, unfinished
 from quorate.node.node import Node
-from quorate.plugin import Controller, NodeApi, ShardRef, Stub
+from quorate.plugin import Controller, NodeApi, ShardRef
+from quorate.plugin.advanced import Stub
 from quorate.plugin.catalog import Catalog
 from quorate.plugin.shard_id import METADATA
 from quorate.rpc.status import DETAILS_KEY, detail

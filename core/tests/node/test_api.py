@@ -10,16 +10,9 @@ from pydantic import BaseModel
 from quorate.client import AsyncClient, RejectedError
 from quorate.config import load
 from quorate.node.api import PluginNode
-from quorate.plugin import (
-    Access,
-    Caller,
-    Grant,
-    NodeApi,
-    Rejected,
-    RowEvent,
-    UndeclaredFamilyError,
-)
+from quorate.plugin import Access, Caller, NodeApi, Rejected, RowEvent
 from quorate.plugin.access import Open, Rights
+from quorate.plugin.advanced import Grant, UndeclaredFamilyError
 from quorate.plugin.node import NODE
 from quorate.rpc import callers
 from quorate.shards.refusals import NotProposedError, OutcomeUnknownError

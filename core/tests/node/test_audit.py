@@ -17,7 +17,7 @@ from quorate.client import AsyncClient, QuorateError, RejectedError, connect
 from quorate.config import load
 from quorate.node.node import Node
 from quorate.observe.audit import AuditError
-from quorate.plugin import Stub
+from quorate.plugin.advanced import Stub
 from quorate.plugin.catalog import Catalog, build
 from quorate.plugin.discovery import installed
 from quorate.v1 import admin_pb2, audit_pb2, auth_pb2, command_pb2, kv_pb2, tenant_pb2

@@ -8,7 +8,8 @@ from types import SimpleNamespace
 from typing import Any
 
 from quorate.node.watching import Watching
-from quorate.plugin import RowEvent, WatchedEvent
+from quorate.plugin import RowEvent
+from quorate.plugin.advanced import WatchedEvent
 from quorate.shards.routing.quotas import Quotas
 
 PUT = WatchedEvent(event=RowEvent(family="toy.rows", key=b"k", value=b"v"), revision=2, token=b"2")

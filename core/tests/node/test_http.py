@@ -20,7 +20,8 @@ from quorate.config import load
 from quorate.node import probes
 from quorate.observe.history import History, Totals, decoded
 from quorate.observe.http import Answer, Request as WebRequest
-from quorate.plugin import NodeApi, Stub
+from quorate.plugin import NodeApi
+from quorate.plugin.advanced import Stub
 from quorate.rpc.server import ServingRefusedError
 
 if TYPE_CHECKING:

@@ -22,7 +22,7 @@ from quorate.consensus.messages import Peer
 from quorate.consensus.refusals import RefusedError
 from quorate.node.members import is_being_removed
 from quorate.node.node import Node
-from quorate.plugin import Stub
+from quorate.plugin.advanced import Stub
 from quorate.plugin.shard_id import METADATA, ShardId
 from quorate.rpc.status import DETAILS_KEY, detail
 from quorate.shards.refusals import NotProposedError, OutcomeUnknownError

@@ -18,7 +18,8 @@ from quorate.consensus.formation import FormationRefusedError
 from quorate.node.directory import OtherClusterError
 from quorate.node.node import Node
 from quorate.node.replicas import UnclaimedDataError
-from quorate.plugin import NodeApi, Stub
+from quorate.plugin import NodeApi
+from quorate.plugin.advanced import Stub
 from quorate.plugin.catalog import assemble, build
 from quorate.plugin.discovery import Plugin
 from quorate.plugin.shard_id import METADATA, ShardId

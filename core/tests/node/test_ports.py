@@ -16,7 +16,7 @@ from grpc_health.v1 import health_pb2
 from quorate.cli.authority import make_authority, sign
 from quorate.config.sections import LimitsSection
 from quorate.node.ports import Ports
-from quorate.plugin import HttpAnswer, HttpRequest, OpenPort, ServicePort, Stub
+from quorate.plugin.advanced import HttpAnswer, HttpRequest, OpenPort, ServicePort, Stub
 from quorate.rpc.server import ServingRefusedError
 
 _S = 30.0

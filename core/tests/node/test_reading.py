@@ -10,8 +10,9 @@ import pytest
 from google.protobuf.wrappers_pb2 import BytesValue, StringValue
 from quorate.control.runner import FencedNode
 from quorate.node.api import PluginNode
-from quorate.plugin import NodeApi, Rejected, ShardAnswers, ShardRef
+from quorate.plugin import NodeApi, Rejected, ShardRef
 from quorate.plugin.access import Open
+from quorate.plugin.advanced import ShardAnswers
 from quorate.plugin.shard_id import ShardId
 from quorate.shards.routing.forwarding import AsOf
 from quorate.shards.routing.queries import Answers as Found, ReadOptions

@@ -21,7 +21,7 @@ from quorate.apply.outcomes import ReplicaStoppedError, RowsDifferError
 from quorate.consensus.journal import Position
 from quorate.consensus.peer.wire import Handshake
 from quorate.node.node import Node
-from quorate.plugin import Stub
+from quorate.plugin.advanced import Stub
 from quorate.plugin.shard_id import ShardId
 from quorate.plugin.slots import even_cut, slot_of, slots_in
 from quorate.shards.refusals import OutcomeUnknownError

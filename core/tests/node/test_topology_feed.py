@@ -11,7 +11,7 @@ import pytest
 from quorate.node import topology_feed
 from quorate.node.node import FINISH_S
 from quorate.node.topology_feed import TopologyFeed
-from quorate.plugin import Stub
+from quorate.plugin.advanced import Stub
 from quorate.plugin.shard_id import ShardId
 from quorate.v1 import admin_pb2 as pb
 

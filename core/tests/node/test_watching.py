@@ -13,7 +13,8 @@ import grpc.aio
 import pytest
 from quorate.builtin.resource import plugin
 from quorate.node.node import Node
-from quorate.plugin import RowEvent, Stub
+from quorate.plugin import RowEvent
+from quorate.plugin.advanced import Stub
 from quorate.plugin.catalog import build
 from quorate.plugin.discovery import Plugin
 from quorate.plugin.shard_id import ShardId

@@ -37,9 +37,9 @@ from quorate.plugin import (
     ShardRef,
     Timer,
     Txn,
-    constant_key,
     hookimpl,
 )
+from quorate.plugin.advanced import constant_key
 from quorate.plugin.catalog import Catalog, build
 from quorate.plugin.discovery import Plugin, discover
 from quorate.plugin.problems import PluginErrors, PluginProblem

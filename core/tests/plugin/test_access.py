@@ -5,8 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from quorate.plugin import Access, Grant, cluster_place, keys, tenant_place
+from quorate.plugin import Access, keys
 from quorate.plugin.access import Place, Right, Rights
+from quorate.plugin.advanced import Grant, cluster_place, tenant_place
 from quorate.v1.kv_pb2 import DeletePair, DeletePairs, GetPairsRequest
 from quorate.v1.schema_pb2 import ListSchemas
 

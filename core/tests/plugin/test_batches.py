@@ -5,7 +5,8 @@ from itertools import chain
 from typing import Any
 
 import pytest
-from quorate.plugin import Invalid, Rejected, Row, answer_each, read_each, read_range, still_due
+from quorate.plugin import Invalid, Rejected, Row
+from quorate.plugin.advanced import answer_each, read_each, read_range, still_due
 from quorate.plugin.batches import read_pages, weighed_parts
 from quorate.testing import MemoryTxn
 from quorate.v1.batch_pb2 import BatchReply, ShardRevision

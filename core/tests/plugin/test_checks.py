@@ -28,9 +28,9 @@ from quorate.plugin import (
     Query,
     RaftGroup,
     Timer,
-    constant_key,
     hookimpl,
 )
+from quorate.plugin.advanced import constant_key
 from quorate.plugin.problems import PluginErrors
 from quorate.v1 import view_pb2
 

@@ -7,7 +7,8 @@ from typing import Any, cast
 
 import pytest
 from google.protobuf.message import Message
-from quorate.plugin import Invalid, NodeApi, propose_valid
+from quorate.plugin import Invalid, NodeApi
+from quorate.plugin.advanced import propose_valid
 from quorate.v1.batch_pb2 import BatchReply, ItemRefusal, ShardRevision
 from quorate.v1.control_pb2 import AdoptMirror, MirroredRow
 

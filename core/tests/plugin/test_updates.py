@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 from google.protobuf.descriptor_pb2 import FieldDescriptorProto, FieldOptions
 from google.protobuf.field_mask_pb2 import FieldMask
-from quorate.plugin import Invalid, Rejected, Updates, updated
+from quorate.plugin import Invalid, Rejected
+from quorate.plugin.advanced import Updates, updated
 from quorate.v1.schema_pb2 import Schema, UpdateSchema
 from quorate.v1.tenant_pb2 import Tenant, UpdateTenant
 

@@ -13,7 +13,8 @@ from quorate.config.sections import LimitsSection, TlsSection
 from quorate.consensus.messages import Peer
 from quorate.consensus.refusals import TransferRefusedError
 from quorate.node.admin_service import AdminService
-from quorate.plugin import Stub, keys
+from quorate.plugin import keys
+from quorate.plugin.advanced import Stub
 from quorate.plugin.shard_id import ShardId
 from quorate.rpc.server import RpcServer
 from quorate.shards.refusals import NoLeaderError

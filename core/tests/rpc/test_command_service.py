@@ -7,7 +7,8 @@ import grpc.aio
 import pytest
 from quorate.apply.entries import Stamp, revision_of
 from quorate.apply.outcomes import Outcome, Refusal
-from quorate.plugin import Fence, Stub
+from quorate.plugin import Fence
+from quorate.plugin.advanced import Stub
 from quorate.shards.refusals import ExhaustedError, OutcomeUnknownError
 from quorate.v1 import command_pb2, control_pb2, entry_pb2
 from quorate.v1.command_pb2 import (

@@ -12,7 +12,7 @@ import pytest
 from quorate.apply.entries import LoggedCommand, revision_of
 from quorate.apply.outcomes import Outcome, Refusal
 from quorate.config.sections import LimitsSection
-from quorate.plugin import Stub
+from quorate.plugin.advanced import Stub
 from quorate.rpc.command_stream import RESPONSE_BYTES, CommandStream
 from quorate.shards.router import Answer
 from quorate.shards.routing.requests import Answered

@@ -6,8 +6,9 @@ import asyncio
 from typing import Any
 
 import pytest
-from quorate.plugin import Access, Caller, Grant, Rejected
+from quorate.plugin import Access, Caller, Rejected
 from quorate.plugin.access import OPERATIONS, Open, Rights, is_reserved
+from quorate.plugin.advanced import Grant
 from quorate.plugin.needs import Need
 from quorate.plugin.node import NODE
 from quorate.plugin.services import method_of

@@ -17,8 +17,9 @@ from google.protobuf.descriptor import ServiceDescriptor
 from google.protobuf.wrappers_pb2 import StringValue
 from google.rpc import error_details_pb2, status_pb2
 from quorate.config.sections import EngineName, LimitsSection, TlsSection
-from quorate.plugin import Caller, Grant, keys
+from quorate.plugin import Caller, keys
 from quorate.plugin.access import Open, Rights
+from quorate.plugin.advanced import Grant
 from quorate.rpc import callers
 from quorate.rpc.connections import address_of
 from quorate.rpc.limits import WATCH, CallLimits, Room

@@ -16,8 +16,9 @@ from quorate.apply.outcomes import Outcome, Refusal
 from quorate.consensus.messages import Peer
 from quorate.consensus.peer.network import OTHER_CLUSTER, OTHER_TARGET, OTHER_TOKEN
 from quorate.consensus.peer.wire import encode_handshake
-from quorate.plugin import Access, Grant, Invalid, Rejected, Stub
+from quorate.plugin import Access, Invalid, Rejected
 from quorate.plugin.access import Open, Rights
+from quorate.plugin.advanced import Grant, Stub
 from quorate.plugin.needs import Need
 from quorate.plugin.services import Method
 from quorate.plugin.shard_id import ShardId

@@ -15,7 +15,7 @@ from grpc_reflection.v1alpha import reflection_pb2
 from quorate.cli.authority import make_authority, sign
 from quorate.config.sections import EngineName, LimitsSection, TlsSection
 from quorate.http2.grpc.channel import Channel
-from quorate.plugin import Stub
+from quorate.plugin.advanced import Stub
 from quorate.rpc import server as serving
 from quorate.rpc.engines.engine import Encryption
 from quorate.rpc.reflection import STABLE

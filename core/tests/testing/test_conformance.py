@@ -17,7 +17,8 @@ from typing import Any, Self
 import pytest
 from google.protobuf.descriptor_pb2 import FileDescriptorSet, UninterpretedOption
 from google.protobuf.message import Message
-from quorate.plugin import Access, Command, Items, Rejected, Txn, UndeclaredFamilyError, keys
+from quorate.plugin import Access, Command, Items, Rejected, Txn, keys
+from quorate.plugin.advanced import UndeclaredFamilyError
 from quorate.plugin.catalog import Catalog
 from quorate.plugin.wire import golden_of
 from quorate.storage.engine.port import Batch

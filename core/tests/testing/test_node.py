@@ -10,17 +10,8 @@ from typing import Any, TypeVar
 import pytest
 from google.protobuf.empty_pb2 import Empty
 from pydantic import ValidationError
-from quorate.plugin import (
-    Caller,
-    Invalid,
-    NodeApi,
-    Rejected,
-    RowEvent,
-    SessionRef,
-    UndeclaredFamilyError,
-    WatchedEvent,
-    keys,
-)
+from quorate.plugin import Caller, Invalid, NodeApi, Rejected, RowEvent, keys
+from quorate.plugin.advanced import SessionRef, UndeclaredFamilyError, WatchedEvent
 from quorate.plugin.catalog import Catalog
 from quorate.testing import InternalError, MemoryNode
 from quorate.v1.batch_pb2 import BatchReply

@@ -6,7 +6,8 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from quorate.plugin import EmittedEvent, RowEvent, Txn, UndeclaredFamilyError
+from quorate.plugin import RowEvent, Txn
+from quorate.plugin.advanced import EmittedEvent, UndeclaredFamilyError
 from quorate.plugin.catalog import Catalog
 from quorate.testing import MemoryTxn
 from quorate.v1.batch_pb2 import BatchReply

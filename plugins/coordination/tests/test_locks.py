@@ -8,7 +8,8 @@ from typing import Any, Final
 
 import pytest
 from quorate.client import InvalidError, RejectedError
-from quorate.plugin import Fence, FenceNames
+from quorate.plugin import Fence
+from quorate.plugin.advanced import FenceNames
 from quorate.plugin.fences import prefix_of
 from quorate.testing import MemoryClient, MemoryNode
 from quorate.testing.shard import Entry, command_of

@@ -6,7 +6,8 @@ from typing import Any
 
 import pytest
 from hypothesis import given, strategies as st
-from quorate.plugin import Column, Table, keys
+from quorate.plugin import keys
+from quorate.plugin.advanced import Column, Table
 from quorate.v1.kv_pb2 import PutPairs
 
 pytest.importorskip("pyspark", reason='pip install "quorate-spark[testing]"')

@@ -13,7 +13,7 @@ from typing import Any, Final
 import grpc
 import pytest
 from quorate.client import AsyncClient, UnavailableError, connect
-from quorate.plugin import Stub
+from quorate.plugin.advanced import Stub
 from quorate.testing.cluster import QUICK_ELECTIONS, Cluster, NodeProcess
 from quorate.testing.waiting import PATIENCE_S
 from quorate_name_server.client import AVAILABLE, CONSISTENT, NameServer

@@ -17,7 +17,7 @@ from urllib.request import urlopen
 import pytest
 from quorate.builtin.kv.families import PAIRS
 from quorate.client import Client
-from quorate.plugin import Stub
+from quorate.plugin.advanced import Stub
 from quorate.storage.engine.port import Batch
 from quorate.storage.engine.rocks import RocksEngine
 from quorate.storage.families import SYSTEM

@@ -23,7 +23,8 @@ from quorate.testing.cluster import Cluster
 #: A command is `name=size`: it writes a row under its name, and answers so many bytes.
 PLUGIN: Final = """
 from google.protobuf.wrappers_pb2 import StringValue
-from quorate.plugin import ColumnFamily, Command, RaftGroup, constant_key, hookimpl
+from quorate.plugin import ColumnFamily, Command, RaftGroup, hookimpl
+from quorate.plugin.advanced import constant_key
 
 def answer(txn, command):
     name, _, size = command.value.partition("=")

@@ -10,7 +10,7 @@ from pathlib import Path
 import grpc
 import pytest
 from quorate.client import Client, QuorateError, connect
-from quorate.plugin import Stub
+from quorate.plugin.advanced import Stub
 from quorate.testing.cluster import QUICK_ELECTIONS, Cluster, NodeProcess
 from quorate.testing.cluster.cluster import Settings
 from quorate.testing.waiting import until

@@ -10,7 +10,7 @@ import grpc
 import pytest
 from quorate.cli.failures import ExitCode
 from quorate.client import AsyncClient, connect
-from quorate.plugin import Stub
+from quorate.plugin.advanced import Stub
 from quorate.shards.snapshots.backup import read
 from quorate.shards.snapshots.parts import BackupTarget, FilePart
 from quorate.testing.cluster import QUICK_ELECTIONS, Cluster

@@ -9,7 +9,7 @@ from typing import Final
 
 import pytest
 from quorate.client import Client
-from quorate.plugin import Stub
+from quorate.plugin.advanced import Stub
 from quorate.testing.cluster import QUICK_ELECTIONS, Cluster, NodeProcess
 from quorate.testing.waiting import until
 from quorate.v1 import kv_pb2

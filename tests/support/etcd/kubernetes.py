@@ -12,7 +12,7 @@ from typing import Any, Final, NamedTuple, Self
 
 import grpc
 import grpc.aio
-from quorate.plugin import Stub
+from quorate.plugin.advanced import Stub
 from quorate.testing.waiting import PATIENCE_S
 from quorate_etcd.wire import mvcc_pb2 as mvcc, rpc_pb2 as rpc
 

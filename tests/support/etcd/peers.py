@@ -9,7 +9,7 @@ from typing import Any, Final, NamedTuple
 import grpc.aio
 from google.protobuf import text_format
 from google.protobuf.message import Message
-from quorate.plugin import Stub
+from quorate.plugin.advanced import Stub
 from quorate.testing.waiting import PATIENCE_S
 from quorate_etcd.wire import mvcc_pb2 as mvcc, rpc_pb2 as rpc
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import grpc.aio
-from quorate.plugin import Stub
+from quorate.plugin.advanced import Stub
 from quorate_etcd.wire import rpc_pb2 as rpc
 
 from tests.support.linearizability.operations import (

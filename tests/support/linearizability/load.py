@@ -9,7 +9,7 @@ from typing import Final
 
 import grpc.aio
 from quorate.builtin.kv.apply import MISMATCH
-from quorate.plugin import Stub
+from quorate.plugin.advanced import Stub
 from quorate.testing.waiting import PATIENCE_S
 from quorate.v1 import kv_pb2
 

@@ -3,7 +3,8 @@
 import asyncio
 from typing import Final
 
-from quorate.plugin import RowEvent, WatchedEvent
+from quorate.plugin import RowEvent
+from quorate.plugin.advanced import WatchedEvent
 from quorate.plugin.shard_id import ShardId
 from quorate.shards.watching.tokens import WatchToken
 from quorate.shards.watching.watches import Watch

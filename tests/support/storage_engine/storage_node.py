@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 import grpc
-from quorate.plugin import generic_handler
+from quorate.plugin.advanced import generic_handler
 from quorate_storage_engine.v1 import storage_node_pb2
 from quorate_storage_engine.v1.queries_pb2 import SegmentId
 from quorate_storage_engine.v1.storage_node_pb2 import LogEnd, LogEndRequest, LogEndResponse

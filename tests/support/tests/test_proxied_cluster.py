@@ -4,7 +4,7 @@ from pathlib import Path
 
 import grpc
 import pytest
-from quorate.plugin import Stub
+from quorate.plugin.advanced import Stub
 from quorate.testing.cluster import QUICK_ELECTIONS
 from quorate.testing.waiting import until
 from quorate.v1 import kv_pb2

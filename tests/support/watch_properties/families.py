@@ -5,7 +5,8 @@ from typing import Protocol
 import grpc.aio
 from quorate.builtin.kv.families import PAIRS
 from quorate.builtin.resource.plugin import RESOURCES
-from quorate.plugin import Stub, keys
+from quorate.plugin import keys
+from quorate.plugin.advanced import Stub
 from quorate.v1 import kv_pb2, resource_pb2, watch_pb2
 
 from tests.support.reach import CALL_S

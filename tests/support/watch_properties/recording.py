@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Final
 
 import grpc.aio
-from quorate.plugin import Stub
+from quorate.plugin.advanced import Stub
 from quorate.shards.watching.tokens import WatchToken
 from quorate.testing.waiting import PATIENCE_S
 from quorate.v1 import watch_pb2

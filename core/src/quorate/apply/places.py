@@ -11,7 +11,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, Self
 
 from quorate.apply.layers import Rows
-from quorate.plugin import CONSTANT_KEY, Timer, Txn
+from quorate.plugin import Timer, Txn
+from quorate.plugin.advanced import CONSTANT_KEY
 from quorate.plugin.catalog import Catalog
 from quorate.plugin.checks import placeless
 from quorate.plugin.slots import slot_of

@@ -11,7 +11,8 @@ from quorate.apply import levels
 from quorate.apply.control import SCOPE, ControlRoute
 from quorate.apply.places import Places
 from quorate.apply.scope import Family, Scope
-from quorate.plugin import FENCE_NAMES, Command, FenceNames, FileLoad, Table, Txn
+from quorate.plugin import Command, Txn
+from quorate.plugin.advanced import FENCE_NAMES, FenceNames, FileLoad, Table
 from quorate.plugin.catalog import Catalog
 from quorate.plugin.fences import prefix_of
 from quorate.plugin.slots import slot_of, slots_of

@@ -6,7 +6,8 @@ from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Final, NamedTuple
 
-from quorate.plugin import ColumnFamily, Query, UndeclaredFamilyError
+from quorate.plugin import ColumnFamily, Query
+from quorate.plugin.advanced import UndeclaredFamilyError
 from quorate.plugin.catalog import Catalog, Route
 
 

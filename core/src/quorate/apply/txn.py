@@ -17,7 +17,8 @@ from quorate.apply.layers import Layer, Rows
 from quorate.apply.outcomes import TOO_LARGE, CopyBehind
 from quorate.apply.scope import Family, Scope
 from quorate.apply.writers import Writer
-from quorate.plugin import Rejected, Row, Splice
+from quorate.plugin import Rejected, Row
+from quorate.plugin.advanced import Splice
 from quorate.plugin.splicing import head, number, spliced
 from quorate.storage.events import EventRow, Kind
 from quorate.storage.families import COUNTS, SEQUENCES

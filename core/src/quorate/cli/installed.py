@@ -59,7 +59,7 @@ class InstalledPlugins:
 def commands_of(plugin: Declared) -> Sequence[CliCommand]:
     """Return a plugin's commands; those of its resources are in the one with its name."""
     name = plugin.plugin.name.replace("_", "-")
-    resources = [each for each in plugin.resources if each.cli]
+    resources = [each for each in plugin.resources if each.view.cli]
     if not resources or name in HOST_CLI_COMMANDS:
         return plugin.cli_commands
     own = next((each for each in plugin.cli_commands if each.name == name), None)

@@ -110,7 +110,9 @@ def _is_sayable(write: Write) -> bool:
         return True
     assert write.item is not None
     # Those go to methods without room for more, and a request with only the item has none either.
-    if write.verb in (_UPDATE, _PUT) or (write.spec.by_hand and "" in write.singles.values()):
+    if write.verb in (_UPDATE, _PUT) or (
+        write.spec.admission.by_hand and "" in write.singles.values()
+    ):
         return False
     return beside.isdisjoint(each.name for each in write.item.DESCRIPTOR.fields)
 
@@ -163,7 +165,9 @@ def _get(binding: Binding) -> click.Command:
             from quorate.client import RejectedError
 
             named = " of ".join(map(str, reversed(key)))
-            raise RejectedError(binding.resource.missing, f"there is no {binding.noun} {named}")
+            raise RejectedError(
+                binding.resource.serving.missing, f"there is no {binding.noun} {named}"
+            )
         _show(binding, [row])
 
     return click.Command(
@@ -196,7 +200,7 @@ def _watch(binding: Binding) -> click.Command:
 def _delete(binding: Binding) -> click.Command:
     delete = binding.writes["Delete"]
     more = [] if delete.item is None else list(_others(binding, delete.item))
-    along, asks = delete.spec.takes_along, any(each.name == CASCADE for each in more)
+    along, asks = binding.resource.view.takes_along, any(each.name == CASCADE for each in more)
 
     def run(missing_ok: bool, plan: bool = False, yes: bool = False, **given: Any) -> None:
         records, key = _records(binding), _key(binding, given)
@@ -393,7 +397,7 @@ def _settable(binding: Binding, write: Write) -> Iterator[_Given]:
     hidden = _HIDDEN.union(binding.resource.key)
     if write.verb in DERIVED:
         # A verb of the resource's own may be what sets them.
-        hidden = hidden.union(binding.resource.internal)
+        hidden = hidden.union(binding.resource.serving.internal)
     for field in write.item.DESCRIPTOR.fields:
         if field.name in hidden:
             continue

@@ -79,31 +79,34 @@ def _properties(
     row = resource.row.DESCRIPTOR
     yield "Noun", binding.noun
     yield "Row", f"`{row.full_name}`"
-    if resource.answer is not None:
-        answer = resource.answer.DESCRIPTOR
+    if resource.serving.answer is not None:
+        answer = resource.serving.answer.DESCRIPTOR
         more = [each.name for each in answer.fields if each.name not in row.fields_by_name]
         yield "Answered as", f"`{answer.full_name}`, with {_code(more)}"
     yield "Service", f"`{resource.service.full_name}`"
     yield "Group", f"`{resource.group}`"
     yield "Key", _code(resource.key)
     yield "Shard key", _code(resource.shard_by) or "constant: one shard has all rows"
-    if resource.parent is not None:
-        yield "Parent", f"`{resource.parent.family}`: its rows are deleted with it"
+    if resource.life.parent is not None:
+        yield "Parent", f"`{resource.life.parent.family}`: its rows are deleted with it"
     if resource.tenant:
-        ends = "are deleted with it" if resource.cascade else "are deleted by the plugin"
+        ends = "are deleted with it" if resource.life.cascade else "are deleted by the plugin"
         yield "Tenant", f"`{resource.tenant}` has to be there, and its rows {ends}"
-    if resource.limit:
-        if isinstance(resource.limit, str):
-            yield "Limit", f"`{resource.limit}` of the tenant is the largest number of its rows"
+    if resource.life.limit:
+        if isinstance(resource.life.limit, str):
+            yield (
+                "Limit",
+                f"`{resource.life.limit}` of the tenant is the largest number of its rows",
+            )
         else:
-            yield "Limit", f"a parent has at most {resource.limit} rows"
-    if resource.missing != "NOT_FOUND":
-        yield "Not there", f"refused with `{resource.missing}`"
-    if resource.mirrored:
+            yield "Limit", f"a parent has at most {resource.life.limit} rows"
+    if resource.serving.missing != "NOT_FOUND":
+        yield "Not there", f"refused with `{resource.serving.missing}`"
+    if resource.storage.mirrored:
         yield "Mirrored", "shards of other groups have copies of the rows"
-    if resource.counted:
+    if resource.storage.counted:
         yield "Counted", "each shard keeps the number of its rows"
-    if resource.previous:
+    if resource.storage.previous:
         yield "Events", "carry the row as it was before, too"
     if found := _imported(declared.plugin, resource):
         module, name = found

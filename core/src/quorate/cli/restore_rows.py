@@ -14,7 +14,8 @@ from google.protobuf.field_mask_pb2 import FieldMask
 from quorate.apply import slot_set
 from quorate.apply.slot_set import SlotSet
 from quorate.client.vocabulary import parts_of
-from quorate.plugin import CONSTANT_KEY, ColumnFamily, Invalid, Resource, Table, keys
+from quorate.plugin import ColumnFamily, Invalid, Resource, keys
+from quorate.plugin.advanced import CONSTANT_KEY, Table
 from quorate.plugin.catalog import Catalog
 from quorate.plugin.resource import bind
 from quorate.plugin.resource.binding import (
@@ -154,7 +155,7 @@ class Writer:
     @property
     def _needs_others(self) -> bool:
         """Whether a row can be remade only with the help of other rows."""
-        return self._binding is not None and self._binding.resource.remake is not None
+        return self._binding is not None and self._binding.resource.view.remake is not None
 
     def _item(self, key: bytes, stored: bytes, others: Stored, *, new: bool = False) -> Any:
         """Return the item of a batch that makes a row, or a new one; raises `Invalid`."""
@@ -164,12 +165,12 @@ class Writer:
         assert self._binding is not None
         resource = self._binding.resource
         row = resource.row.FromString(value_of(stored))
-        if resource.remake is not None:
-            return resource.remake.item(row, others)
+        if resource.view.remake is not None:
+            return resource.view.remake.item(row, others)
         item = self._binding.writes[self._make if new else self._change].item
         assert item is not None
         kept = {each.name for each in item.DESCRIPTOR.fields}
-        kept -= {CREATED, UPDATED, *resource.internal}
+        kept -= {CREATED, UPDATED, *resource.serving.internal}
         parts = zip(resource.key, keys.unpack(key), strict=True)
         # A part of the key in a message within the row is there.
         values: dict[str, Any] = {name: part for name, part in parts if "." not in name}
@@ -412,8 +413,8 @@ def _verbs(binding: Binding | None, *, has_table: bool) -> tuple[str, str]:
     """Return the verbs that make a new row and replace one; "": no such verb."""
     if binding is None:
         return "", ""
-    if binding.resource.remake is not None:
-        return (binding.resource.remake.verb,) * 2
+    if binding.resource.view.remake is not None:
+        return (binding.resource.view.remake.verb,) * 2
     create, put = binding.writes.get("Create"), binding.writes.get("Put")
     if put is not None and _takes_rows(binding, put):
         return "Create" if create is not None and create.item is put.item else "Put", "Put"
@@ -429,14 +430,14 @@ def _takes_rows(binding: Binding, write: Write) -> bool:
     """Whether a verb takes all fields of a row, except those the host and handlers set."""
     if (
         write.item is None
-        or write.spec.by_hand
+        or write.spec.admission.by_hand
         or any("." in each for each in binding.resource.key)
     ):
         return False
     row: Any = binding.resource.row.DESCRIPTOR.fields_by_name
     known = {*row, *binding.resource.key, EXPECTED, MISSING_OK, UPDATE_MASK}
     items = set(write.item.DESCRIPTOR.fields_by_name)
-    hidden = {CREATED, UPDATED, *binding.resource.internal, *binding.resource.key}
+    hidden = {CREATED, UPDATED, *binding.resource.serving.internal, *binding.resource.key}
     return known >= items and set(row) - hidden <= items
 
 

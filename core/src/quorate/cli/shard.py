@@ -280,7 +280,8 @@ def of(terminal: Terminal, group: str, parts: tuple[str, ...], raw: bool, in_hex
 
 
 def _shard_key(parts: Sequence[str], *, raw: bool, in_hex: bool) -> bytes:
-    from quorate.plugin import CONSTANT_KEY, keys
+    from quorate.plugin import keys
+    from quorate.plugin.advanced import CONSTANT_KEY
 
     if not (raw or in_hex):
         return keys.pack(*parts) if parts else CONSTANT_KEY

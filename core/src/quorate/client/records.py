@@ -69,7 +69,7 @@ class Records(Generic[R]):
         self._q: Final = q
         self._resource: Final = resource
         self._binding: Final = bind(resource)
-        self._answer: Final[type[Any]] = resource.answer or resource.row
+        self._answer: Final[type[Any]] = resource.serving.answer or resource.row
         self._service: Final = f"/{resource.service.full_name}/"
 
     @overload
@@ -229,7 +229,7 @@ class Records(Generic[R]):
         read = self._read("Get", many=True)
         named = self._inner(read)
         rows: Any = []
-        for part in in_parts(wanted, self._resource.lookups):
+        for part in in_parts(wanted, self._resource.serving.lookups):
             if read.many:
                 items = [self._named(named, each) for each in part]
                 request: Any = read.request(**{read.many: items})
@@ -243,7 +243,7 @@ class Records(Generic[R]):
                     request = self._named(read.request, each)
                     _set_fields(request, more, stale=stale)
                     found = self._call(read, request, each, timeout_s)
-                    rows.append(await or_none(found, self._resource.missing))
+                    rows.append(await or_none(found, self._resource.serving.missing))
         return rows if many is not None else rows[0]
 
     async def list(
@@ -308,7 +308,7 @@ class Records(Generic[R]):
             request,
             response,
             group=None if resource.shard_by else resource.group,
-            shard_key=None if resource.shard_by else resource.shard_key,
+            shard_key=None if resource.shard_by else resource.storage.shard_key,
             read=read,
         )
 
@@ -371,7 +371,7 @@ class Records(Generic[R]):
         if many and not items:
             return BatchReply()
         parts = [write.of(part, like) for part in parts_of(items)]
-        by_hand = write.spec.by_hand
+        by_hand = write.spec.admission.by_hand
         single = next((name for name, holder in write.singles.items() if not holder), None)
         if by_hand and single is not None and not many:
             kind: Any = self._resource.service.methods_by_name[single].output_type
@@ -403,14 +403,14 @@ class Records(Generic[R]):
             return reply
         for refusal in reply.refusals:
             raise RejectedError(refusal.code, refusal.message)
-        answered = write.spec.reply or self._answer
+        answered = write.spec.item.reply or self._answer
         return answered.FromString(reply.replies[0]) if any(reply.replies) else None
 
     async def _call(self, read: Read, request: Any, key: Any, timeout_s: float | None) -> Any:
         """Ask the leader of the rows' shard, where one shard has them."""
         shard_key: bytes | None = None
         if not self._resource.shard_by:
-            shard_key = self._resource.shard_key
+            shard_key = self._resource.storage.shard_key
         elif key is not None:
             shard_key = self._binding.shard_of(keys.pack(*self._parts(key)))
         return await self._q.call(

@@ -11,7 +11,8 @@ from typing import Final
 
 from quorate.consensus.messages import Peer
 from quorate.consensus.refusals import RefusedError
-from quorate.plugin import METADATA_GROUP, Controller, NodeApi, Rejected, ShardRef
+from quorate.plugin import Controller, NodeApi, Rejected, ShardRef
+from quorate.plugin.advanced import METADATA_GROUP
 from quorate.plugin.shard_id import METADATA, ShardId
 from quorate.shards.refusals import NotProposedError, OutcomeUnknownError, UnreadableError
 from quorate.shards.steps import STEP_S, ChangeMembers, Submit, Transfer

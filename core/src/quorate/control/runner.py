@@ -12,7 +12,8 @@ from typing import Any, Final, Literal, TypeVar, cast
 from google.protobuf.message import Message
 
 from quorate.control.failures import Backoff, level_of, sentence_of
-from quorate.plugin import Controller, Fence, NodeApi, SessionRef, ShardRef
+from quorate.plugin import Controller, Fence, NodeApi, ShardRef
+from quorate.plugin.advanced import SessionRef
 from quorate.plugin.shard_id import ShardId
 from quorate.shards.shard.shard import Shard
 from quorate.shards.timing import end, every, pause

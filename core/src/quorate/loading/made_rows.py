@@ -10,7 +10,8 @@ from google.protobuf.message import Message
 from quorate.apply.layers import Layer
 from quorate.apply.program import Program
 from quorate.apply.txn import ShardTxn
-from quorate.plugin import ColumnLoad, Rejected
+from quorate.plugin import Rejected
+from quorate.plugin.advanced import ColumnLoad
 from quorate.plugin.catalog import Catalog
 from quorate.storage.events import EventRow
 from quorate.storage.families import COUNTS, DEADLINE_KEYS, DEADLINES, SEQUENCES

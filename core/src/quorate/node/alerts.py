@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import Final
 
 from quorate.observe.thresholds import FOLLOWER_LAG, LOOP_STOP_S
-from quorate.plugin import Alert
+from quorate.plugin.advanced import Alert
 
 ALERTS: Final[Mapping[str, Alert]] = {
     "quorate_node_info": Alert(

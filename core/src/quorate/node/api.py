@@ -22,25 +22,27 @@ from quorate.node.ports import Ports
 from quorate.node.standpoint import Standpoint
 from quorate.plugin import (
     Access,
-    Answers,
     CacheView,
     Caller,
-    ClusterStatus,
     Consistency,
     Fence,
     Invalid,
+    Rejected,
+    ShardRef,
+)
+from quorate.plugin.access import Authority, is_reserved
+from quorate.plugin.advanced import (
+    Answers,
+    ClusterStatus,
     OpenPort,
     OrderedCommands,
-    Rejected,
     ServicePort,
     SessionRef,
     ShardAnswers,
-    ShardRef,
     ShardStatus,
     UndeclaredFamilyError,
     WatchedEvent,
 )
-from quorate.plugin.access import Authority, is_reserved
 from quorate.plugin.catalog import Catalog
 from quorate.plugin.needs import readable
 from quorate.plugin.node import NODE

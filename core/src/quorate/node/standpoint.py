@@ -8,7 +8,8 @@ from typing import Final
 from quorate.consensus.refusals import TransferRefusedError
 from quorate.node.peers import Peers
 from quorate.node.replicas import Replicas
-from quorate.plugin import ClusterStatus, Invalid, Rejected, ShardStatus
+from quorate.plugin import Invalid, Rejected
+from quorate.plugin.advanced import ClusterStatus, ShardStatus
 from quorate.plugin.shard_id import ShardId
 from quorate.shards.refusals import NoLeaderError, NotProposedError
 

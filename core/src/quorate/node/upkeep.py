@@ -11,7 +11,8 @@ from quorate.consensus.messages import Entry, EntryKind
 from quorate.http2.grpc.client_call import CallError
 from quorate.node.replicas import Replicas
 from quorate.observe.failpoints import failpoint
-from quorate.plugin import Invalid, Rejected, Stub
+from quorate.plugin import Invalid, Rejected
+from quorate.plugin.advanced import Stub
 from quorate.plugin.catalog import Catalog
 from quorate.plugin.shard_id import METADATA, ShardId
 from quorate.plugin.slots import BITMAP_BYTES

@@ -5,7 +5,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import groupby
 from typing import Any, Final
 
-from quorate.plugin import Alert, Metric
+from quorate.plugin import Metric
+from quorate.plugin.advanced import Alert
 
 #: Grafana's unit by the last word of a metric's name.
 _UNITS: Final = {"seconds": "s", "bytes": "bytes", "total": "ops"}

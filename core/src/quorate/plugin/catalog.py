@@ -15,11 +15,9 @@ from quorate.plugin.checks import problems_of
 from quorate.plugin.declarations import (
     METADATA_GROUP,
     Cache,
-    CliCommand,
     ColumnFamily,
     Command,
     Controller,
-    ExtensionPoint,
     GrpcService,
     Metric,
     Query,
@@ -69,8 +67,6 @@ class Catalog:
     timers: Mapping[str, Timer]
     services: Mapping[str, GrpcService]
     metrics: Mapping[str, Metric]
-    cli_commands: Mapping[str, CliCommand]
-    points: Mapping[str, ExtensionPoint]
     #: By extension point, then by the extension's name.
     extensions: Mapping[str, Mapping[str, object]]
     #: By plugin name.
@@ -120,8 +116,6 @@ def assemble(declared: Sequence[Declared]) -> Catalog:
         timers=_by_name(timer for plugin in declared for timer in plugin.timers),
         services=_frozen((s.full_name, s) for plugin in declared for s in plugin.services),
         metrics=_by_name(metric for plugin in declared for metric in plugin.metrics),
-        cli_commands=_by_name(c for plugin in declared for c in plugin.cli_commands),
-        points=_by_name(point for plugin in declared for point in plugin.points),
         extensions=_extensions(declared),
         sections=_frozen(
             (plugin.plugin.name, section.model)

@@ -42,7 +42,18 @@ from quorate.plugin.node import NodeApi
 from quorate.plugin.places import place_in, place_of_error, place_of_hook
 from quorate.plugin.problems import PluginProblem
 from quorate.plugin.resource import Resource, derive
-from quorate.plugin.resource.declaration import History, Ttl
+from quorate.plugin.resource.declaration import (
+    Admission,
+    Checks,
+    History,
+    Item,
+    Life,
+    Serving,
+    Storage,
+    Ttl,
+    Verb,
+    View,
+)
 from quorate.plugin.rows.plugin import Plugin as RowPlugin
 from quorate.plugin.rows.shapes import Misdeclared
 
@@ -52,15 +63,16 @@ _CLASSES: Final[dict[str, type[object]]] = {
     "type[Message]": Message,
     "type[object]": object,
 }
+#: The parts of declarations.
+_RECORDS: Final = (Serving, Storage, Life, View, Ttl, History, Verb, Item, Admission, Checks)
 #: What stands for itself, with a type in brackets or without.
 _INSTANCES: Final[dict[str, type[object]]] = {
     "Resource": Resource,
     "Mapping": Mapping,
     "ServiceDescriptor": ServiceDescriptor,
     "Access": Access,
-    "Ttl": Ttl,
-    "History": History,
     "Items": Items,
+    **{each.__name__: each for each in _RECORDS},
 }
 
 
@@ -77,6 +89,8 @@ def misfits(declaration: Any) -> Iterator[tuple[str, str]]:
             if wanted.startswith("Literal[") and isinstance(value, str):
                 fix = meant(value, _words(wanted))
             yield f"a {kind} has {field.name}={value!r}", fix
+        elif isinstance(value, _RECORDS):
+            yield from misfits(value)
 
 
 def _words(literal: str) -> list[str]:

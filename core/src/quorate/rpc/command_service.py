@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from typing import Final
 
 from quorate.config.sections import LimitsSection
-from quorate.plugin import Access, Fence, Invalid, SessionRef
+from quorate.plugin import Access, Fence, Invalid
+from quorate.plugin.advanced import SessionRef
 from quorate.plugin.catalog import Catalog
 from quorate.plugin.needs import needs_of_core
 from quorate.rpc import callers, deadline

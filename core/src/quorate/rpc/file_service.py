@@ -11,8 +11,9 @@ from quorate.files.file_sets import FETCH_S, FileSets
 from quorate.files.publications import Publications
 from quorate.http2.grpc.client_call import CallError
 from quorate.http2.grpc.codes import Code
-from quorate.plugin import Access, Invalid, Stub
+from quorate.plugin import Access, Invalid
 from quorate.plugin.access import OPERATIONS, Authority, denied, needed
+from quorate.plugin.advanced import Stub
 from quorate.plugin.catalog import Catalog
 from quorate.plugin.needs import domain_of, needs_of_core
 from quorate.plugin.shard_id import ShardId

@@ -15,15 +15,9 @@ from quorate.apply.entries import LoggedCommand, Stamp
 from quorate.apply.levels import ASKED_FROM, CORE
 from quorate.apply.outcomes import Outcome, Refusal
 from quorate.config.sections import LimitsSection
-from quorate.plugin import (
-    Caller,
-    Fence,
-    Invalid,
-    Rejected,
-    SessionRef,
-    ShardRef,
-)
+from quorate.plugin import Caller, Fence, Invalid, Rejected, ShardRef
 from quorate.plugin.access import Authority, Open
+from quorate.plugin.advanced import SessionRef
 from quorate.plugin.catalog import Catalog
 from quorate.plugin.node import NODE
 from quorate.plugin.shard_id import ShardId

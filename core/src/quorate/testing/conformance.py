@@ -10,7 +10,8 @@ from pathlib import Path
 import pytest
 from google.protobuf.message import DecodeError, EncodeError
 
-from quorate.plugin import CONSTANT_KEY, ColumnFamily, Rejected, keys
+from quorate.plugin import ColumnFamily, Rejected, keys
+from quorate.plugin.advanced import CONSTANT_KEY
 from quorate.plugin.checks import problems_of
 from quorate.plugin.needs import undeclared
 from quorate.plugin.wire import breaking_changes, golden_of

@@ -6,7 +6,8 @@ from typing import Final, TypeVar
 
 from google.protobuf.message import Message
 
-from quorate.plugin import Fence, SessionRef, ShardRef
+from quorate.plugin import Fence, ShardRef
+from quorate.plugin.advanced import SessionRef
 from quorate.testing.node import MemoryNode
 
 M = TypeVar("M", bound=Message)

@@ -13,7 +13,7 @@ from google.protobuf.message import Message
 
 from quorate.consensus.messages import Entry as LogEntry, EntryKind
 from quorate.loading import DuplicateKeyError, RowMaker
-from quorate.plugin import Table
+from quorate.plugin.advanced import Table
 from quorate.plugin.catalog import Catalog
 from quorate.plugin.slots import BITMAP_BYTES
 from quorate.storage.engine.memory import write_file

@@ -11,7 +11,8 @@ from typing import Final
 from google.protobuf.message import Message
 
 from quorate.apply.entries import LoggedCommand
-from quorate.plugin import METADATA_GROUP, Rejected
+from quorate.plugin import Rejected
+from quorate.plugin.advanced import METADATA_GROUP
 from quorate.plugin.catalog import Catalog
 from quorate.testing.mirrors import Copies
 from quorate.testing.node import MemoryNode

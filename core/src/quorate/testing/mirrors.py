@@ -6,7 +6,8 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Final, Generic, TypeVar
 
 from quorate.apply.program import mirrored
-from quorate.plugin import Event, RowEvent
+from quorate.plugin import RowEvent
+from quorate.plugin.advanced import Event
 from quorate.plugin.catalog import Catalog
 from quorate.v1.control_pb2 import AdoptMirror
 

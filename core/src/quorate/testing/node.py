@@ -23,30 +23,32 @@ from quorate.config.sections import LimitsSection
 from quorate.node.ports import Ports
 from quorate.plugin import (
     Access,
-    Answers,
     CacheView,
     Caller,
-    ClusterStatus,
     Command,
     Consistency,
-    Event,
     Fence,
     Invalid,
-    OpenPort,
-    OrderedCommands,
     Rejected,
     RowEvent,
-    ServicePort,
-    SessionRef,
-    ShardAnswers,
     ShardRef,
-    ShardStatus,
     Timer,
-    UndeclaredFamilyError,
-    WatchedEvent,
     splitting,
 )
 from quorate.plugin.access import is_reserved
+from quorate.plugin.advanced import (
+    Answers,
+    ClusterStatus,
+    Event,
+    OpenPort,
+    OrderedCommands,
+    ServicePort,
+    SessionRef,
+    ShardAnswers,
+    ShardStatus,
+    UndeclaredFamilyError,
+    WatchedEvent,
+)
 from quorate.plugin.catalog import Catalog
 from quorate.plugin.node import NODE, CompleteCacheView
 from quorate.plugin.resource.serving import Servicer

@@ -8,7 +8,8 @@ from typing import Any, Final, cast
 
 from google.protobuf.message import Message
 
-from quorate.plugin import Txn, UndeclaredFamilyError
+from quorate.plugin import Txn
+from quorate.plugin.advanced import UndeclaredFamilyError
 from quorate.plugin.catalog import Catalog
 
 Apply = Callable[[Txn, Any], Message | None]

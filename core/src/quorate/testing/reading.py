@@ -7,7 +7,8 @@ from typing import Any, Final
 
 from google.protobuf.message import DecodeError, Message
 
-from quorate.plugin import Invalid, Query, Reader, Rejected, UndeclaredFamilyError, keys
+from quorate.plugin import Invalid, Query, Reader, Rejected, keys
+from quorate.plugin.advanced import UndeclaredFamilyError
 from quorate.plugin.catalog import Catalog
 from quorate.shards.routing.queries import bounded, reads_of
 from quorate.testing.probes import watched

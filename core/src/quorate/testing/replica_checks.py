@@ -10,7 +10,8 @@ from google.protobuf.message import DecodeError, Message
 
 from quorate.apply.entries import LoggedCommand
 from quorate.apply.program import mirrored
-from quorate.plugin import Table, keys
+from quorate.plugin import keys
+from quorate.plugin.advanced import Table
 from quorate.plugin.catalog import Catalog, assemble
 from quorate.storage.rows import value_of
 from quorate.testing import file_loads, logs

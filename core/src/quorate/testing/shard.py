@@ -19,7 +19,8 @@ from quorate.apply.program import Program, families_of
 from quorate.apply.scope import Family
 from quorate.apply.txn import ShardReader
 from quorate.consensus.messages import Entry as LogEntry, EntryKind
-from quorate.plugin import Event, Fence, Rejected, Row, SessionRef, Txn, keys
+from quorate.plugin import Fence, Rejected, Row, Txn, keys
+from quorate.plugin.advanced import Event, SessionRef
 from quorate.plugin.catalog import Catalog
 from quorate.plugin.shard_id import ShardId
 from quorate.storage.data.checkpoint import Manifest

@@ -9,7 +9,8 @@ from quorate.apply import deadlines
 from quorate.apply.deadlines import Deadline
 from quorate.apply.layers import Rows
 from quorate.apply.scope import Family
-from quorate.plugin import EmittedEvent, Event, Row, RowEvent
+from quorate.plugin import Row, RowEvent
+from quorate.plugin.advanced import EmittedEvent, Event
 from quorate.storage.events import RowChange, StoredEvent
 from quorate.storage.families import DEADLINE_KEYS
 from quorate.storage.rows import revision_of, value_of

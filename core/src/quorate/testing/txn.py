@@ -8,7 +8,7 @@ from quorate.apply.entries import revision_of
 from quorate.apply.layers import Layer
 from quorate.apply.scope import UNLIMITED, Scope
 from quorate.apply.txn import NOTHING, ShardTxn
-from quorate.plugin import Event
+from quorate.plugin.advanced import Event
 from quorate.plugin.catalog import Catalog
 from quorate.storage.events import EventRow, decode
 from quorate.testing.installed import catalog_of

@@ -8,7 +8,8 @@ from collections.abc import AsyncIterator, Mapping, Sequence
 from itertools import count
 from typing import Final
 
-from quorate.plugin import RowEvent, WatchedEvent
+from quorate.plugin import RowEvent
+from quorate.plugin.advanced import WatchedEvent
 from quorate.storage.events import RowChange, StoredEvent
 from quorate.testing.shard import MemoryShard
 from quorate.testing.stored import events_of

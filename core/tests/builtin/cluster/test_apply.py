@@ -10,7 +10,8 @@ from quorate.builtin.cluster.apply import (
     unregister,
 )
 from quorate.builtin.cluster.families import BROKERS, LIVENESS, broker_key, life_key
-from quorate.plugin import Rejected, RowEvent, answer_each
+from quorate.plugin import Rejected, RowEvent
+from quorate.plugin.advanced import answer_each
 from quorate.testing import MemoryTxn
 from quorate.v1.cluster_pb2 import (
     Broker,

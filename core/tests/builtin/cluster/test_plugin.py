@@ -1,7 +1,8 @@
 """What other processes rely on: names that stand in logs and on disks."""
 
 from quorate.builtin.cluster import plugin
-from quorate.plugin import ColumnFamily, Timer, cluster_place
+from quorate.plugin import ColumnFamily, Timer
+from quorate.plugin.advanced import cluster_place
 from quorate.plugin.catalog import Catalog
 from quorate.testing.installed import declarations_of
 from quorate.v1.cluster_pb2 import Broker

@@ -9,7 +9,7 @@ import pytest
 from google.protobuf.message_factory import GetMessageClass
 from quorate.builtin.kv import plugin
 from quorate.builtin.kv.service import KV, KvServicer
-from quorate.plugin import Answers
+from quorate.plugin.advanced import Answers
 from quorate.plugin.catalog import Catalog, build
 from quorate.plugin.discovery import Plugin
 from quorate.testing import MemoryNode

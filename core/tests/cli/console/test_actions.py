@@ -15,7 +15,8 @@ from quorate.cli.console import actions
 from quorate.cli.console.site import ConsoleSite
 from quorate.config.sections import ConsoleSection
 from quorate.observe.http import Answer, Request
-from quorate.plugin import CliCommand, ConsoleAction, ConsolePage
+from quorate.plugin import CliCommand
+from quorate.plugin.advanced import ConsoleAction, ConsolePage
 from quorate.plugin.catalog import build
 from quorate.plugin.discovery import installed
 from quorate.v1 import admin_pb2, auth_pb2

@@ -10,7 +10,7 @@ import pytest
 from quorate.cli.demo import playing
 from quorate.cli.demo.playing import Pace, Part, Play
 from quorate.client import AsyncClient, InvalidError, UnavailableError
-from quorate.plugin import DemoScene
+from quorate.plugin.advanced import DemoScene
 
 #: No part here asks anything.
 NOBODY = cast("AsyncClient", None)

@@ -55,7 +55,7 @@ rpc ListThings(List) Page
 SOURCE = """
 from mistaken_pb import *
 from quorate.plugin import *
-from quorate.plugin.resource.declaration import History, Ttl
+from quorate.plugin.advanced import *
 
 def check(thing, path):
     if not thing.kind:
@@ -78,9 +78,11 @@ SHELVES = Resource(
     key=("tenant", "name"),
     shard_by=("tenant",),
     tenant="tenant",
-    sweep=SweepShelves,
-    internal=("deleting_at_ms",),
-    serves=("PutShelf", "PutShelfBatch", "DeleteShelfBatch"),
+    life=Life(sweep=SweepShelves),
+    serving=Serving(
+        internal=("deleting_at_ms",),
+        methods=("PutShelf", "PutShelfBatch", "DeleteShelfBatch"),
+    ),
     examples=(Shelf(tenant="acme", name="top"),),
 )
 THINGS = Resource(
@@ -90,14 +92,12 @@ THINGS = Resource(
     group="things",
     key=("tenant", "shelf", "name"),
     shard_by=("tenant",),
-    parent=SHELVES,
-    limit=1_000,
+    life=Life(parent=SHELVES, limit=1_000, ttl=Ttl(field="life_ms", expire=ExpireThings)),
     check=check,
-    ttl=Ttl(field="life_ms", expire=ExpireThings),
-    serves=(
+    serving=Serving(methods=(
         "CreateThing", "CreateThingBatch", "UpdateThingBatch", "DeleteThingBatch",
         "MoveThingBatch", "GetThing", "ListThings",
-    ),
+    )),
     examples=(Thing(tenant="acme", shelf="top", name="a", kind="x"),),
     verbs={"Move": Verb(apply=move, examples=(ThingName(tenant="t", shelf="s", name="n"),))},
 )
@@ -198,8 +198,8 @@ MISTAKES = [
     Mistake("key field", '"shelf", "name"),', '"shelf", "nme"),', _THINGS, "'nme' in key", "name"),
     Mistake(
         "shard_by",
-        'shard_by=("tenant",),\n    parent',
-        'shard_by=("tenat",),\n    parent',
+        'shard_by=("tenant",),\n    life=Life(parent',
+        'shard_by=("tenat",),\n    life=Life(parent',
         _THINGS,
         "'tenat' in shard_by",
         "mean tenant?",
@@ -268,10 +268,17 @@ MISTAKES = [
     Mistake("verb misspelt", '{"Move"', '{"Mvoe"', _THINGS, "no verb Move", "did you mean Mvoe?"),
     Mistake("method", '"ListThings",', '"ListThigns",', _THINGS, "ListThigns", "mean ListThings?"),
     Mistake(
-        "method not served", ', "ListThings"', "", _SHELVES, "which no resource serves", "serves"
+        "method not served", ', "ListThings"', "", _SHELVES, "which no resource serves", "methods"
     ),
     Mistake("limit", "limit=1_000", "limit=-1", _THINGS, "limit=-1", "at least 1"),
-    Mistake("lookups", "limit=1_000", "lookups=0", _THINGS, "lookups=0", "from 1 to"),
+    Mistake(
+        "lookups",
+        'serving=Serving(methods=(\n        "Create',
+        'serving=Serving(lookups=0, methods=(\n        "Create',
+        _THINGS,
+        "lookups=0",
+        "from 1 to",
+    ),
     Mistake("ttl field", 'field="life_ms"', 'field="lfe_ms"', _THINGS, "'lfe_ms'", "life_ms?"),
     Mistake("ttl of text", 'field="life_ms"', 'field="kind"', _THINGS, "no number", "int64"),
     Mistake(

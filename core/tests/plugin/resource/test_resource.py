@@ -12,16 +12,21 @@ import pytest
 from quorate.apply.entries import Copies
 from quorate.builtin.tenant import plugin as tenant
 from quorate.plugin import (
+    Admission,
     Declaration,
     Invalid,
+    Item,
+    Life,
     RaftGroup,
     Rejected,
     Resource,
+    Serving,
+    Storage,
     Verb,
     hookimpl,
     keys,
-    write_row,
 )
+from quorate.plugin.advanced import write_row
 from quorate.plugin.catalog import Catalog, build
 from quorate.plugin.discovery import Plugin
 from quorate.plugin.resource import bind, derive
@@ -95,8 +100,8 @@ class Things:
             key=("tenant", "name"),
             shard_by=("tenant",),
             tenant="tenant",
-            limit="things",
-            internal=("owner",),
+            life=Life(limit="things"),
+            serving=Serving(internal=("owner",)),
             check=self.check,
             examples=(self.pb.Thing(tenant="acme", name="a", kind="x"),),
         )
@@ -283,7 +288,7 @@ def test_what_goes_with_a_row_is_told_of_it(proto: Callable[[str], Proto]) -> No
             raise Rejected("BAD")
         seen.append((before.kind if before else "", after.kind if after else ""))
 
-    things = Things(proto, changed=changed)
+    things = Things(proto, storage=Storage(changed=changed))
     things.tenants("acme")
     run(things.records.create(things.thing("acme", "a")))
     run(things.records.update(things.thing("acme", "a", kind="y")))
@@ -343,7 +348,7 @@ def test_what_goes_with_a_row_is_told_of_it(proto: Callable[[str], Proto]) -> No
             TEXT.replace("rpc DeleteBatch(DeleteThings) BatchReply\n", ""),
             {},
             "has a tenant and no verb Delete",
-            "add `rpc Delete` to the service, or cascade=False",
+            "add `rpc Delete` to the service, or life=Life(cascade=False)",
         ),
         (TEXT, {"key": ()}, "has no key", "name the fields of the row"),
         (
@@ -385,7 +390,10 @@ def test_resources_that_share_a_service_say_what_each_serves(
 
     both = [what for what, _ in derive("things", [resource, other]).problems]
     assert "resources things.things and things.others both serve Create of" in both[0]
-    few = [replace(resource, serves=("Get",)), replace(other, serves=("List",))]
+    few = [
+        replace(resource, serving=Serving(methods=("Get",))),
+        replace(other, serving=Serving(methods=("List",))),
+    ]
     none = [what for what, _ in derive("things", few).problems]
     assert any("has the method Count, which no resource serves" in what for what in none)
 
@@ -400,14 +408,20 @@ def test_methods_of_a_servicer_take_the_place_of_derived_ones(
         async def Count(self, request: object, context: object) -> str:
             return "counted by hand"
 
-    things = Things(proto, servicer=Own)
+    things = Things(proto, serving=Serving(servicer=Own))
 
     assert run(things.service().Count(things.pb.List(), None)) == "counted by hand"
     assert bind(things.resource).own == ("Count",)
 
 
 def test_rows_lie_in_one_shard_and_go_a_few_at_a_time(proto: Callable[[str], Proto]) -> None:
-    things = Things(proto, shard_by=(), shard_key=b"together", deletions=2, missing="NO_THING")
+    things = Things(
+        proto,
+        shard_by=(),
+        storage=Storage(shard_key=b"together"),
+        life=Life(limit="things", deletions=2),
+        serving=Serving(missing="NO_THING"),
+    )
     things.tenants("acme", "globex")
     made = [things.thing(tenant, f"{n}") for tenant in ("acme", "globex") for n in range(5)]
     run(things.records.create(made))
@@ -432,7 +446,7 @@ def test_a_list_of_what_cannot_be_is_refused(proto: Callable[[str], Proto]) -> N
         if request.kind == "none":
             raise Invalid("kind", "must be one of x, y")
 
-    things = Things(proto, keep=check)
+    things = Things(proto, serving=Serving(keep=check))
 
     for conditions, field in (({"kind": "none"}, "kind"), ({"page_token": b"x"}, "page_token")):
         with pytest.raises(Exception, match=f"{field}: "):
@@ -441,8 +455,8 @@ def test_a_list_of_what_cannot_be_is_refused(proto: Callable[[str], Proto]) -> N
 
 def test_a_row_may_be_named_twice_where_its_verb_says_so(proto: Callable[[str], Proto]) -> None:
     for repeats, refused in ((False, [1]), (True, [])):
-        puts = Verb(apply=lambda _, item: item, repeats=repeats)
-        things = Things(proto, verbs={"Put": puts}, limit="")
+        puts = Verb(apply=lambda _, item: item, item=Item(repeats=repeats))
+        things = Things(proto, verbs={"Put": puts}, life=Life())
         twice = [things.thing("acme", "a"), things.thing("acme", "a", kind="y")]
 
         assert [each.item for each in run(things.records.put(twice)).refusals] == refused
@@ -469,7 +483,10 @@ def test_a_command_may_be_for_its_method_alone(proto: Callable[[str], Proto]) ->
         return item
 
     things = Things(
-        proto, servicer=Stamped, verbs={"Create": Verb(by_hand=True, apply=create)}, limit=""
+        proto,
+        serving=Serving(servicer=Stamped),
+        verbs={"Create": Verb(admission=Admission(by_hand=True), apply=create)},
+        life=Life(),
     )
 
     run(things.records.create([things.thing("acme", "a")]))
@@ -502,11 +519,11 @@ rpc List(List) Page
         service=pb.service,
         key=("id.tenant", "id.name"),
         group="things",
-        shard_key=b"together",
+        storage=Storage(shard_key=b"together"),
         verbs={
             "Put": Verb(
                 apply=put,
-                key=lambda item: keys.pack(item.id.tenant, item.id.name),
+                item=Item(key=lambda item: keys.pack(item.id.tenant, item.id.name)),
                 examples=(pb.Put(id=pb.Id(tenant="acme", name="a")),),
             )
         },

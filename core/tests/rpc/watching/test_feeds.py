@@ -11,7 +11,8 @@ import pytest
 from google.protobuf.wrappers_pb2 import StringValue
 from quorate.http2.grpc.client_call import CallError
 from quorate.http2.grpc.codes import Code
-from quorate.plugin import EmittedEvent, RowEvent
+from quorate.plugin import RowEvent
+from quorate.plugin.advanced import EmittedEvent
 from quorate.plugin.shard_id import ShardId
 from quorate.rpc import feed_serving, feeds
 from quorate.rpc.channels import UnreachableError

@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Any
 import grpc
 import grpc.aio
 import pytest
-from quorate.plugin import Caller, Rejected, Stub
+from quorate.plugin import Caller, Rejected
+from quorate.plugin.advanced import Stub
 from quorate.rpc import callers
 from quorate.shards.refusals import ReadTimeoutError
 from quorate.shards.watching import views

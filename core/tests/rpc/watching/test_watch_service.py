@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import grpc.aio
 import pytest
 from google.protobuf.wrappers_pb2 import StringValue
-from quorate.plugin import Stub
+from quorate.plugin.advanced import Stub
 from quorate.plugin.shard_id import ShardId
 from quorate.rpc import watch_service
 from quorate.shards.refusals import ReadTimeoutError

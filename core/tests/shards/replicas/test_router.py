@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from google.protobuf.wrappers_pb2 import StringValue
 from quorate.apply.entries import LoggedCommand
 from quorate.config.sections import LimitsSection
-from quorate.plugin import SessionRef
+from quorate.plugin.advanced import SessionRef
 from quorate.plugin.shard_id import ShardId
 from quorate.shards.refusals import NotProposedError, UnreadableError
 from quorate.shards.router import Answer, Router

@@ -9,8 +9,9 @@ from typing import Any
 import pytest
 from quorate.apply.entries import LoggedCommand, revision_of
 from quorate.apply.outcomes import Outcome
-from quorate.plugin import Access, Caller, Grant, Rejected
+from quorate.plugin import Access, Caller, Rejected
 from quorate.plugin.access import Open, Rights, all_rights
+from quorate.plugin.advanced import Grant
 from quorate.plugin.catalog import Catalog
 from quorate.shards.router import Answer, Proposal
 from quorate.v1 import control_pb2

@@ -9,7 +9,8 @@ from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from quorate.plugin import Caller, Command, Invalid, NodeApi, Rejected, SessionRef, ShardRef
+from quorate.plugin import Caller, Command, Invalid, NodeApi, Rejected, ShardRef
+from quorate.plugin.advanced import SessionRef
 from quorate.plugin.catalog import Catalog
 from quorate.shards.refusals import (
     NotAdmittedError,

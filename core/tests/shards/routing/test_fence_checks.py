@@ -7,8 +7,9 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from quorate.plugin import FENCE_NAMES, Caller, Fence, FenceNames, Grant, NodeApi, Rejected, keys
+from quorate.plugin import Caller, Fence, NodeApi, Rejected, keys
 from quorate.plugin.access import Open, Rights
+from quorate.plugin.advanced import FENCE_NAMES, FenceNames, Grant
 from quorate.plugin.catalog import Catalog
 from quorate.shards.router import Answer, Proposal
 

@@ -7,7 +7,8 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from quorate.plugin import Invalid, Items, Query, Rejected, Row, ShardAnswers
+from quorate.plugin import Invalid, Items, Query, Rejected, Row
+from quorate.plugin.advanced import ShardAnswers
 from quorate.plugin.catalog import Catalog
 from quorate.plugin.shard_id import ShardId
 from quorate.shards.refusals import (

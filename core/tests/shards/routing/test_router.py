@@ -7,7 +7,8 @@ import pytest
 from quorate.apply.entries import Copies, LoggedCommand, Stamp, revision_of
 from quorate.apply.outcomes import WRONG_SHARD, Outcome, Refusal
 from quorate.consensus.messages import Peer
-from quorate.plugin import Caller, Invalid, Rejected, SessionRef, ShardRef, keys
+from quorate.plugin import Caller, Invalid, Rejected, ShardRef, keys
+from quorate.plugin.advanced import SessionRef
 from quorate.plugin.node import NODE
 from quorate.plugin.shard_id import ShardId
 from quorate.plugin.slots import even_cut, slot_of

@@ -11,7 +11,8 @@ from google.protobuf.wrappers_pb2 import StringValue
 from hypothesis import given, settings, strategies as st
 from quorate.apply.entries import whole
 from quorate.consensus.journal import Position
-from quorate.plugin import EmittedEvent, RowEvent, WatchedEvent
+from quorate.plugin import RowEvent
+from quorate.plugin.advanced import EmittedEvent, WatchedEvent
 from quorate.plugin.shard_id import ShardId
 from quorate.shards.shard.reads import Staleness
 from quorate.shards.shard.shard import Shard

@@ -2,7 +2,8 @@
 
 from typing import Final
 
-from quorate.plugin import Rejected, Txn, answer_each, still_due
+from quorate.plugin import Rejected, Txn
+from quorate.plugin.advanced import answer_each, still_due
 from quorate.v1.batch_pb2 import BatchReply
 
 from quorate_greeting.families import EXPIRY, GREETINGS, TALLIES, greeting_key, tally_key

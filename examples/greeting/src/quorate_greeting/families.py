@@ -2,7 +2,8 @@
 
 from typing import Final
 
-from quorate.plugin import ColumnFamily, cluster_place, keys
+from quorate.plugin import ColumnFamily, keys
+from quorate.plugin.advanced import cluster_place
 
 from quorate_greeting.v1.rows_pb2 import Greeting, Tally
 

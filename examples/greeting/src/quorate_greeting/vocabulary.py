@@ -2,7 +2,8 @@
 
 from typing import Any, Final
 
-from quorate.plugin import Access, Command, Items, Query, constant_key
+from quorate.plugin import Access, Command, Items, Query
+from quorate.plugin.advanced import constant_key
 
 from quorate_greeting import apply, queries
 from quorate_greeting.families import GROUP, greeting_key, greeting_shard, town_shard

@@ -1,6 +1,7 @@
 """Notes: the check of a row, and the one verb that is not derived."""
 
-from quorate.plugin import Resource, Txn, Verb, get_row, write_row
+from quorate.plugin import Resource, Txn, Verb
+from quorate.plugin.advanced import get_row, write_row
 from quorate.plugin.checking import check_text
 
 from quorate_notebook.v1 import notes_pb2 as pb

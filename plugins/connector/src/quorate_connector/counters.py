@@ -7,7 +7,8 @@ from functools import lru_cache
 from struct import Struct
 from typing import Final
 
-from quorate.plugin import Reader, Txn, keys, read_range
+from quorate.plugin import Reader, Txn, keys
+from quorate.plugin.advanced import read_range
 
 from quorate_connector.families import TALLIES
 

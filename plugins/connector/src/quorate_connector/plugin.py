@@ -9,15 +9,13 @@ from typing import Final
 from quorate.plugin import (
     CliCommand,
     ConfigSection,
-    ConsoleAction,
-    ConsolePage,
     Declaration,
-    Demo,
     Extension,
     ExtensionPoint,
     RaftGroup,
     hookimpl,
 )
+from quorate.plugin.advanced import ConsoleAction, ConsolePage, Demo
 
 from quorate_connector import families, resources
 from quorate_connector.api import TYPES, ConnectorType

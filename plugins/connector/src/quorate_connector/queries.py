@@ -3,7 +3,8 @@
 from collections import Counter
 from collections.abc import Iterator
 
-from quorate.plugin import Reader, keys, read_range
+from quorate.plugin import Reader, keys
+from quorate.plugin.advanced import read_range
 
 from quorate_connector import counters
 from quorate_connector.connectors.apply import MOST_VERSIONS

@@ -5,17 +5,23 @@ from typing import Any, Final
 from quorate.builtin.cluster.api import BROKERS
 from quorate.plugin import (
     Access,
+    Admission,
+    Checks,
     Command,
     Controller,
+    Item,
+    Life,
     Query,
-    Remake,
     Resource,
-    Stored,
+    Serving,
+    Storage,
     Timer,
     Verb,
+    View,
     keys,
 )
 from quorate.plugin.access import Right
+from quorate.plugin.advanced import Remake, Stored
 
 from quorate_connector import families, queries, validation
 from quorate_connector.connectors import apply as connectors
@@ -61,11 +67,7 @@ def _of_connector(right: Right, items: str = "") -> Access:
 
 def _of_task(right: Right, items: str = "") -> Access:
     return Access(
-        right=right,
-        domain=families.TASKS,
-        items=items,
-        tenant="task.tenant",
-        key="task.connector",
+        right=right, domain=families.TASKS, items=items, tenant="task.tenant", key="task.connector"
     )
 
 
@@ -74,29 +76,31 @@ CONNECTOR: Final = Resource(
     group=families.GROUP,
     row=connectors_pb2.Connector,
     service=connectors_pb2.DESCRIPTOR.services_by_name["ConnectorService"],
-    servicer=Definitions,
-    access={
-        **dict.fromkeys(("Create", "Update", "Put", "RollBack", "Delete"), _of_connector("write")),
-        **dict.fromkeys(
-            ("CreateBatch", "UpdateBatch", "PutBatch", "DeleteBatch"),
-            _of_connector("write", items="connectors"),
-        ),
-        "ListVersions": _of_connector("read"),
-        # Types are not rows.
-        "ListTypes": Access(right="identity"),
-    },
+    serving=Serving(
+        servicer=Definitions,
+        access={
+            **dict.fromkeys(
+                ("Create", "Update", "Put", "RollBack", "Delete"), _of_connector("write")
+            ),
+            **dict.fromkeys(
+                ("CreateBatch", "UpdateBatch", "PutBatch", "DeleteBatch"),
+                _of_connector("write", items="connectors"),
+            ),
+            "ListVersions": _of_connector("read"),
+            # Types are not rows.
+            "ListTypes": Access(right="identity"),
+        },
+        missing="CONNECTOR_NOT_FOUND",
+        keep=_listed,
+    ),
     key=("tenant", "name"),
-    shard_key=families.SHARD_KEY,
+    storage=Storage(shard_key=families.SHARD_KEY, counted=True),
     tenant="tenant",
-    missing="CONNECTOR_NOT_FOUND",
-    counted=True,
-    deletions=validation.AT_A_TIME,
-    keep=_listed,
-    remake=Remake(item=_as_it_was),
-    cli=False,
+    life=Life(deletions=validation.AT_A_TIME),
+    view=View(remake=Remake(item=_as_it_was), cli=False),
     verbs={
         "Create": Verb(
-            by_hand=True,
+            admission=Admission(by_hand=True),
             apply=connectors.create,
             check=validation.check_definition,
             examples=(
@@ -107,7 +111,7 @@ CONNECTOR: Final = Resource(
             ),
         ),
         "Update": Verb(
-            by_hand=True,
+            admission=Admission(by_hand=True),
             apply=connectors.update,
             check=validation.check_definition,
             examples=(
@@ -117,13 +121,13 @@ CONNECTOR: Final = Resource(
             ),
         ),
         "Put": Verb(
-            by_hand=True,
+            admission=Admission(by_hand=True),
             apply=connectors.put,
             check=validation.check_definition,
             examples=(connectors_pb2.PutConnectorRequest(**_ORDERS, definition=_LARGE),),
         ),
         "RollBack": Verb(
-            by_hand=True,
+            admission=Admission(by_hand=True),
             apply=connectors.roll_back,
             check=validation.check_roll_back,
             message=connectors_pb2.RollBackConnectors,
@@ -144,10 +148,9 @@ CONNECTOR: Final = Resource(
             examples=(connectors_pb2.RestartTasks(**_ORDERS, tasks=[1]),),
         ),
         "Delete": Verb(
-            by_hand=True,
+            admission=Admission(by_hand=True, public=True),
             apply=connectors.delete,
-            validate=validation.check_deletions,
-            public=True,
+            check=Checks(command=validation.check_deletions),
             examples=(
                 connectors_pb2.DeleteConnector(**_BILLS),
                 connectors_pb2.DeleteConnector(**_ORDERS),
@@ -162,7 +165,7 @@ def _of_tasks(message: Any, apply_all: Any, example: Any, *reads: str) -> Verb:
     return Verb(
         message=message,
         apply_all=apply_all,
-        key=lambda item: families.key_of(item.task),
+        item=Item(key=lambda item: families.key_of(item.task)),
         examples=(example,),
         reads=reads,
     )
@@ -173,18 +176,28 @@ TASK: Final = Resource(
     group=families.GROUP,
     row=pb.Task,
     service=_TASK_SERVICE,
-    serves=("Get", "List", "ListHistory", "Report", "StoreCursor", "StoreCursorBatch", "GetCursor"),
-    servicer=TaskReads,
-    access={"ListHistory": _of_task("read"), "GetCursor": _of_task("read")},
+    serving=Serving(
+        methods=(
+            "Get",
+            "List",
+            "ListHistory",
+            "Report",
+            "StoreCursor",
+            "StoreCursorBatch",
+            "GetCursor",
+        ),
+        servicer=TaskReads,
+        access={"ListHistory": _of_task("read"), "GetCursor": _of_task("read")},
+        keep=validation.check_listed_tasks,
+    ),
     key=("id.tenant", "id.connector", "id.number"),
-    shard_key=families.SHARD_KEY,
-    keep=validation.check_listed_tasks,
-    cli=False,
+    storage=Storage(shard_key=families.SHARD_KEY),
+    view=View(cli=False),
     verbs={
         "StoreCursor": Verb(
             apply=tasks.store_cursor,
             check=validation.check_cursor,
-            key=lambda item: families.key_of(item.task),
+            item=Item(key=lambda item: families.key_of(item.task)),
             examples=(pb.StoreCursor(task=_TASK, worker_epoch=1, epoch=2, value=b"7"),),
         ),
         "Assign": _of_tasks(
@@ -201,10 +214,7 @@ TASK: Final = Resource(
             pb.Release(task=_TASK, expected_epoch=2, timeout_ms=10_000, reason="it is drained"),
         ),
         "Reclaim": _of_tasks(
-            pb.ReclaimTasks,
-            scheduling.reclaim,
-            pb.Reclaim(task=_TASK, expected_epoch=2),
-            BROKERS,
+            pb.ReclaimTasks, scheduling.reclaim, pb.Reclaim(task=_TASK, expected_epoch=2), BROKERS
         ),
         "Retry": Verb(
             message=pb.RetryTasks, apply_all=tasks.retry, examples=(families.key_of(_TASK),)
@@ -220,18 +230,20 @@ WORKER: Final = Resource(
     group=families.GROUP,
     row=pb.Worker,
     service=_TASK_SERVICE,
-    serves=("DrainWorker", "UndrainWorker", "ListWorkers"),
-    servicer=TaskReads,
-    access={"ListWorkers": Access(right="read", domain=families.WORKERS)},
+    serving=Serving(
+        methods=("DrainWorker", "UndrainWorker", "ListWorkers"),
+        servicer=TaskReads,
+        access={"ListWorkers": Access(right="read", domain=families.WORKERS)},
+    ),
     key=("name",),
-    shard_key=families.SHARD_KEY,
-    cli=False,
+    storage=Storage(shard_key=families.SHARD_KEY),
+    view=View(cli=False),
     verbs={
         "Drain": Verb(
             message=pb.DrainWorkers,
             apply=workers.drain,
             check=validation.check_drain,
-            key=lambda item: keys.pack(item.worker),
+            item=Item(key=lambda item: keys.pack(item.worker)),
             examples=(pb.DrainWorker(worker="worker-1", release_timeout_ms=5_000),),
             reads=(BROKERS,),
         ),
@@ -239,7 +251,7 @@ WORKER: Final = Resource(
             message=pb.UndrainWorkers,
             apply=workers.undrain,
             check=validation.check_undrain,
-            key=lambda item: keys.pack(item.worker),
+            item=Item(key=lambda item: keys.pack(item.worker)),
             examples=(pb.UndrainWorker(worker="worker-1"),),
             reads=(BROKERS,),
         ),

@@ -6,7 +6,8 @@ The resources check the names of connectors, which are keys.
 from collections.abc import Sequence
 from typing import Any, Final
 
-from quorate.plugin import Invalid, Updates
+from quorate.plugin import Invalid
+from quorate.plugin.advanced import Updates
 from quorate.plugin.checking import (
     check_bytes,
     check_choice,

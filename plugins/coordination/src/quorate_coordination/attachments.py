@@ -6,24 +6,25 @@ from typing import Final
 
 from google.protobuf.empty_pb2 import Empty
 from quorate.plugin import (
+    Admission,
     Caller,
     Controller,
     Fence,
     Invalid,
+    Item,
     NodeApi,
     Query,
     Reader,
     Rejected,
     Resource,
     ShardRef,
+    Storage,
     Txn,
     Verb,
-    find_row,
-    get_row,
+    View,
     keys,
-    read_range,
-    write_row,
 )
+from quorate.plugin.advanced import find_row, get_row, read_range, write_row
 from quorate.plugin.checking import check_bytes, check_text
 from quorate.v1.batch_pb2 import BatchReply
 from quorate.v1.command_pb2 import Command
@@ -205,17 +206,15 @@ ATTACHMENT: Final = Resource(
     service=pb.DESCRIPTOR.services_by_name["AttachmentService"],
     key=("lease", "id"),
     shard_by=("lease",),
-    shard_of=place_of,
+    storage=Storage(shard_of=place_of),
     check_key={"lease": check_name, "id": text_of(LONGEST_ID, empty=True)},
-    cli=False,
-    table=False,
+    view=View(cli=False, table=False),
     verbs={
         "Attach": Verb(
             apply=_attach,
             check=_check,
-            admit=_admit,
-            key=lambda item: keys.pack(item.lease),
-            repeats=True,
+            admission=Admission(admit=_admit),
+            item=Item(key=lambda item: keys.pack(item.lease), repeats=True),
             examples=(
                 pb.NewAttachment(lease="jobs/4f1c", id="jobs/workers/1", on_end=_END),
                 pb.NewAttachment(lease="jobs/4f1c", id="jobs/workers/2", on_end=_END),
@@ -224,7 +223,7 @@ ATTACHMENT: Final = Resource(
         "Detach": Verb(
             apply=_detach,
             check=_check_name,
-            repeats=True,
+            item=Item(repeats=True),
             examples=(pb.AttachmentName(lease="jobs/4f1c", id="jobs/workers/2"),),
         ),
         "Forget": Verb(

@@ -3,7 +3,8 @@
 from collections.abc import Callable
 from typing import Any, Final
 
-from quorate.plugin import METADATA_GROUP, ColumnFamily, keys
+from quorate.plugin import ColumnFamily, keys
+from quorate.plugin.advanced import METADATA_GROUP
 from quorate.plugin.checking import check_text
 
 GROUP: Final = METADATA_GROUP.name

@@ -3,16 +3,8 @@
 from collections.abc import Iterator
 from typing import Final
 
-from quorate.plugin import (
-    FENCE_NAMES,
-    Extension,
-    Fence,
-    FenceNames,
-    NodeApi,
-    Query,
-    Reader,
-    keys,
-)
+from quorate.plugin import Extension, Fence, NodeApi, Query, Reader, keys
+from quorate.plugin.advanced import FENCE_NAMES, FenceNames
 
 from quorate_coordination.families import GROUP, LOCK_FENCE, ROW_FENCE, TOKENS, place_of
 from quorate_coordination.v1 import locks_pb2 as pb

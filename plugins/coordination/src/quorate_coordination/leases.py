@@ -2,7 +2,8 @@
 
 from typing import Final
 
-from quorate.plugin import Rejected, Resource, Timer, Txn, Verb, keys, still_due
+from quorate.plugin import Item, Rejected, Resource, Serving, Storage, Timer, Txn, Verb, View, keys
+from quorate.plugin.advanced import still_due
 from quorate.v1.batch_pb2 import BatchReply
 
 from quorate_coordination import attachments, locks
@@ -80,12 +81,11 @@ LEASE: Final = Resource(
     service=pb.DESCRIPTOR.services_by_name["LeaseService"],
     key=("name",),
     shard_by=("name",),
-    shard_of=place_of,
+    storage=Storage(shard_of=place_of, changed=_changed),
     check_key={"name": check_name},
     check=_check,
-    internal=("token", "holds"),
-    changed=_changed,
-    table=False,
+    serving=Serving(internal=("token", "holds")),
+    view=View(table=False),
     examples=(
         pb.Lease(name="jobs/4f1c", ttl_ms=10_000, owner="worker 1"),
         pb.Lease(name="controller/9a2b", ttl_ms=5_000),
@@ -93,7 +93,7 @@ LEASE: Final = Resource(
     verbs={
         "Renew": Verb(
             apply=_renew,
-            reply=pb.LeaseRenewed,
+            item=Item(reply=pb.LeaseRenewed),
             examples=(pb.LeaseRenewal(name="jobs/4f1c"),),
         ),
         "Expire": Verb(

@@ -3,18 +3,8 @@
 from collections.abc import Iterator
 from typing import Any, Final
 
-from quorate.plugin import (
-    Invalid,
-    Rejected,
-    Resource,
-    Txn,
-    Verb,
-    find_row,
-    get_row,
-    keys,
-    read_range,
-    write_row,
-)
+from quorate.plugin import Invalid, Item, Rejected, Resource, Storage, Txn, Verb, View, keys
+from quorate.plugin.advanced import find_row, get_row, read_range, write_row
 from quorate.plugin.checking import check_bytes
 
 from quorate_coordination import holding
@@ -232,9 +222,9 @@ LOCK: Final = Resource(
     service=pb.DESCRIPTOR.services_by_name["LockService"],
     key=("name",),
     shard_by=("name",),
-    shard_of=place_of,
+    storage=Storage(shard_of=place_of),
     check_key={"name": check_name},
-    table=False,
+    view=View(table=False),
 )
 
 _NIGHTLY: Final[dict[str, Any]] = {"lock": "jobs/nightly", "lease": "jobs/4f1c"}
@@ -246,16 +236,14 @@ CLAIM: Final = Resource(
     service=pb.DESCRIPTOR.services_by_name["ClaimService"],
     key=("lock", "number"),
     shard_by=("lock",),
-    shard_of=place_of,
+    storage=Storage(shard_of=place_of),
     check_key={"lock": check_name, "number": lambda _, __: None},
-    cli=False,
-    table=False,
+    view=View(cli=False, table=False),
     verbs={
         "Acquire": Verb(
             apply=_acquire,
             check=_check_acquisition,
-            key=_lock_key,
-            repeats=True,
+            item=Item(key=_lock_key, repeats=True),
             examples=(
                 pb.Acquisition(**_NIGHTLY, id="1", owner="worker 1", lease_ttl_ms=10_000),
                 pb.Acquisition(**_NIGHTLY, id="2", owner="worker 2"),
@@ -266,15 +254,13 @@ CLAIM: Final = Resource(
         "Proclaim": Verb(
             apply=_proclaim,
             check=_check_proclamation,
-            key=_lock_key,
-            repeats=True,
+            item=Item(key=_lock_key, repeats=True),
             examples=(pb.Proclamation(**_NIGHTLY, id="1", value=b"10.0.0.1:7400"),),
         ),
         "Release": Verb(
             apply=_release,
             check=_check_claimed,
-            key=_lock_key,
-            repeats=True,
+            item=Item(key=_lock_key, repeats=True),
             examples=(pb.ClaimName(**_NIGHTLY, id="2"),),
         ),
     },

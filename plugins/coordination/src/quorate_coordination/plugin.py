@@ -7,7 +7,8 @@ from functools import partial
 from importlib import import_module
 from typing import TYPE_CHECKING
 
-from quorate.plugin import CliCommand, Declaration, Demo, Extension, hookimpl
+from quorate.plugin import CliCommand, Declaration, Extension, hookimpl
+from quorate.plugin.advanced import Demo
 
 from quorate_coordination.attachments import ATTACHMENT, ENDED_ONES, ENDING
 from quorate_coordination.families import INDEXES

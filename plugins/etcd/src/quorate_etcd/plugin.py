@@ -8,13 +8,13 @@ from typing import Final
 from quorate.plugin import (
     CliCommand,
     ConfigSection,
-    ConsolePage,
     Declaration,
     Extension,
     NodeApi,
     RaftGroup,
     hookimpl,
 )
+from quorate.plugin.advanced import ConsolePage
 
 from quorate_etcd import commands, families, metrics
 from quorate_etcd.auth import rows as guards

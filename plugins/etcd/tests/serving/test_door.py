@@ -9,7 +9,7 @@ from typing import Any
 import grpc
 import grpc.aio
 import pytest
-from quorate.plugin import Stub
+from quorate.plugin.advanced import Stub
 from quorate.testing import MemoryNode
 from quorate.testing.ports import free_ports
 from quorate_etcd import errors

@@ -9,7 +9,7 @@ from typing import Any
 
 import grpc.aio
 import pytest
-from quorate.plugin import NotProposedError, ShardStatus, Stub
+from quorate.plugin.advanced import NotProposedError, ShardStatus, Stub
 from quorate.testing import MemoryNode
 from quorate.testing.ports import free_ports
 from quorate.testing.waiting import PATIENCE_S

@@ -6,7 +6,8 @@ from collections.abc import Awaitable, Callable, Sequence
 from typing import Any
 
 import pytest
-from quorate.plugin import NotProposedError, OutcomeUnknownError, Rejected
+from quorate.plugin import Rejected
+from quorate.plugin.advanced import NotProposedError, OutcomeUnknownError
 from quorate.testing import MemoryNode
 from quorate_etcd import errors
 from quorate_etcd.serving import store

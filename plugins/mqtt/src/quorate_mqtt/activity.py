@@ -18,9 +18,9 @@ from quorate.plugin import (
     Reader,
     ShardRef,
     Txn,
-    answer_each,
     keys,
 )
+from quorate.plugin.advanced import answer_each
 from quorate.v1.batch_pb2 import BatchReply
 
 from quorate_mqtt.session_quota.quota import place_of

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from importlib import import_module
 
-from quorate.plugin import CliCommand, Declaration, Demo, Extension, RaftGroup, hookimpl
+from quorate.plugin import CliCommand, Declaration, Extension, RaftGroup, hookimpl
+from quorate.plugin.advanced import Demo
 
 from quorate_mqtt import activity, resources
 from quorate_mqtt.authorisation import service as authorisation

@@ -3,17 +3,8 @@
 from collections.abc import Callable
 from typing import Final
 
-from quorate.plugin import (
-    Invalid,
-    Remake,
-    Resource,
-    Stored,
-    Timer,
-    Txn,
-    Verb,
-    keys,
-    still_due,
-)
+from quorate.plugin import Invalid, Item, Resource, Serving, Timer, Txn, Verb, View, keys
+from quorate.plugin.advanced import Remake, Stored, still_due
 from quorate.plugin.resource import tenant_there
 from quorate.v1.batch_pb2 import BatchReply
 
@@ -112,15 +103,14 @@ RETAINED_MESSAGE: Final[Resource[pb.RetainedMessage]] = Resource(
     service=pb.DESCRIPTOR.services_by_name["RetainedMessageService"],
     key=("tenant", "topic"),
     check_key={"topic": check_topic_name},
-    # There are too many for the shard of their tenant.
     shard_by=("tenant", "topic"),
     tenant="tenant",
-    keep=keep,
+    serving=Serving(keep=keep),
     verbs={
         "Put": Verb(
             apply=put,
             check=check_put,
-            reply=pb.RetainedStamp,
+            item=Item(reply=pb.RetainedStamp),
             examples=(
                 pb.PutRetainedMessageRequest(tenant="globex", topic="weather/bern", payload=b"sun"),
                 pb.PutRetainedMessageRequest(
@@ -138,8 +128,7 @@ RETAINED_MESSAGE: Final[Resource[pb.RetainedMessage]] = Resource(
             examples=(pb.RetainedName(tenant="globex", topic="weather/bern"),),
         ),
     },
-    table=False,
-    remake=Remake(item=_as_it_was),
+    view=View(table=False, remake=Remake(item=_as_it_was)),
 )
 RETAINED_EXPIRY: Final = Timer(
     name=EXPIRY, group=GROUP, due=lambda due: pb.ExpireRetainedMessages(keys=due)

@@ -6,7 +6,19 @@ from functools import partial
 from ipaddress import ip_address, ip_network
 from typing import Final
 
-from quorate.plugin import Invalid, Rejected, Resource, Timer, Txn, Verb, keys, still_due
+from quorate.plugin import (
+    Invalid,
+    Rejected,
+    Resource,
+    Serving,
+    Storage,
+    Timer,
+    Txn,
+    Verb,
+    View,
+    keys,
+)
+from quorate.plugin.advanced import still_due
 from quorate.plugin.checking import check_choice, check_description, check_text
 from quorate.v1.batch_pb2 import BatchReply
 
@@ -148,14 +160,16 @@ ACL_RULE: Final = Resource(
     family="mqtt.acl_rules",
     group=GROUP,
     row=acl.AclRule,
-    noun="ACL rule",
+    view=View(noun="ACL rule"),
     service=acl.DESCRIPTOR.services_by_name["AclRuleService"],
     key=("tenant", "name"),
     shard_by=("tenant",),
     tenant="tenant",
     check=check_acl_rule,
-    keep=when_given(
-        subject_kind=partial(check_choice, choices=acl.AclSubject), subject=check_identity
+    serving=Serving(
+        keep=when_given(
+            subject_kind=partial(check_choice, choices=acl.AclSubject), subject=check_identity
+        )
     ),
     examples=(
         acl.AclRule(
@@ -189,10 +203,12 @@ BLACKLIST_ENTRY: Final = Resource(
     shard_by=("tenant",),
     tenant="tenant",
     check=check_entry,
-    keep=when_given(
-        kind=partial(check_choice, choices=blacklist.BlacklistKind), subject=check_identity
+    serving=Serving(
+        keep=when_given(
+            kind=partial(check_choice, choices=blacklist.BlacklistKind), subject=check_identity
+        )
     ),
-    changed=keep_deadline,
+    storage=Storage(changed=keep_deadline),
     verbs={
         "End": Verb(
             apply_all=end_entries,
@@ -226,7 +242,7 @@ REWRITE_RULE: Final = Resource(
     shard_by=("tenant",),
     tenant="tenant",
     check=check_rewrite_rule,
-    keep=when_given(action=partial(check_choice, choices=rewrite.RewriteAction)),
+    serving=Serving(keep=when_given(action=partial(check_choice, choices=rewrite.RewriteAction))),
     examples=(
         rewrite.RewriteRule(
             tenant="acme",
@@ -251,7 +267,7 @@ AUTO_SUBSCRIPTION: Final = Resource(
     family="mqtt.auto_subscriptions",
     group=GROUP,
     row=auto.AutoSubscription,
-    noun="automatic subscription",
+    view=View(noun="automatic subscription"),
     service=auto.DESCRIPTOR.services_by_name["AutoSubscriptionService"],
     key=("tenant", "name"),
     shard_by=("tenant",),

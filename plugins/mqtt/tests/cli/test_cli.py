@@ -24,7 +24,7 @@ from quorate_mqtt.v1.wills_pb2 import Will
 
 Row = Mapping[str, object]
 
-COMMAND = group_of("mqtt", [each for each in RESOURCES if each.cli], mqtt)
+COMMAND = group_of("mqtt", [each for each in RESOURCES if each.view.cli], mqtt)
 
 
 @dataclass

@@ -8,14 +8,13 @@ from typing import Final
 from quorate.plugin import (
     CliCommand,
     ConfigSection,
-    ConsoleAction,
-    ConsolePage,
     Declaration,
     Extension,
     NodeApi,
     RaftGroup,
     hookimpl,
 )
+from quorate.plugin.advanced import ConsoleAction, ConsolePage
 
 from quorate_name_server import families, metrics, resources
 from quorate_name_server.brokers.confirming import confirming

@@ -2,20 +2,25 @@
 
 from typing import Any, Final
 
-from quorate.plugin import Access, Query, Resource, Timer, Verb, constant_key
+from quorate.plugin import (
+    Access,
+    Admission,
+    Checks,
+    Item,
+    Query,
+    Resource,
+    Serving,
+    Timer,
+    Verb,
+    View,
+)
+from quorate.plugin.advanced import constant_key
 from quorate.plugin.checking import check_each
 
 from quorate_name_server import service
 from quorate_name_server.brokers import living
 from quorate_name_server.brokers.registering import register
-from quorate_name_server.families import (
-    BROKERS,
-    GROUP,
-    KV_CONFIGS,
-    LIVENESS,
-    QUEUES,
-    member_key,
-)
+from quorate_name_server.families import BROKERS, GROUP, KV_CONFIGS, LIVENESS, QUEUES, member_key
 from quorate_name_server.routes import queries
 from quorate_name_server.topics import apply as topics
 from quorate_name_server.topics.tables import TABLE
@@ -56,37 +61,37 @@ BROKER: Final = Resource(
     group=GROUP,
     row=rows.Broker,
     service=_NAMES,
-    serves=(
-        "Register",
-        "Heartbeat",
-        "Unregister",
-        "WipeWritePermission",
-        "AddWritePermission",
-        "GetRoutes",
-        "GetBrokers",
-        "ListTopics",
-        "WatchRoutes",
+    serving=Serving(
+        methods=(
+            "Register",
+            "Heartbeat",
+            "Unregister",
+            "WipeWritePermission",
+            "AddWritePermission",
+            "GetRoutes",
+            "GetBrokers",
+            "ListTopics",
+            "WatchRoutes",
+        ),
+        servicer=service.NameService,
+        access={
+            **dict.fromkeys(
+                ("Register", "Heartbeat", "Unregister"), Access(right="write", domain=BROKERS)
+            ),
+            **dict.fromkeys(
+                ("GetRoutes", "WatchRoutes", "GetBrokers", "ListTopics"), Access(right="read")
+            ),
+        },
     ),
-    servicer=service.NameService,
-    access={
-        **dict.fromkeys(
-            ("Register", "Heartbeat", "Unregister"), Access(right="write", domain=BROKERS)
-        ),
-        **dict.fromkeys(
-            ("GetRoutes", "WatchRoutes", "GetBrokers", "ListTopics"), Access(right="read")
-        ),
-    },
     key=("name",),
     check_key={"name": text_of()},
-    cli=False,
-    table=False,
+    view=View(cli=False, table=False),
     verbs={
         "Register": Verb(
             apply=register,
             check=check_registration,
-            by_hand=True,
-            reply=pb.Registered,
-            repeats=True,
+            admission=Admission(by_hand=True),
+            item=Item(reply=pb.Registered, repeats=True),
             examples=(
                 pb.Registration(**_MEMBER, topics=[_queues("orders"), _queues("TBW102", 7)]),
                 pb.Registration(**_MEMBER, unchanged=True),
@@ -94,34 +99,32 @@ BROKER: Final = Resource(
         ),
         "Heartbeat": Verb(
             apply=living.take_heartbeat,
-            validate=lambda command: check_each("brokers", command.brokers, check_heartbeat),
-            key=lambda item: item.name.encode(),
-            by_hand=True,
-            repeats=True,
+            check=Checks(
+                command=lambda command: check_each("brokers", command.brokers, check_heartbeat)
+            ),
+            item=Item(key=lambda item: item.name.encode(), repeats=True),
+            admission=Admission(by_hand=True),
             examples=(pb.Heartbeat(name="broker-a", address="10.0.0.1:10911"),),
         ),
         "Unregister": Verb(
             apply=living.unregister,
             check=check_unregistration,
-            by_hand=True,
-            reply=pb.Unregistered,
-            repeats=True,
+            admission=Admission(by_hand=True),
+            item=Item(reply=pb.Unregistered, repeats=True),
             examples=(pb.Unregistration(name="broker-b", address="10.0.0.2:10911"),),
         ),
         "WipeWritePermission": Verb(
             apply=living.wipe_write_permission,
-            reply=pb.WritePermission,
+            item=Item(reply=pb.WritePermission),
             examples=("broker-a",),
         ),
         "AddWritePermission": Verb(
             apply=living.add_write_permission,
-            reply=pb.WritePermission,
+            item=Item(reply=pb.WritePermission),
             examples=("broker-a",),
         ),
         "Expire": Verb(
-            apply_all=living.expire,
-            message=pb.ExpireMembers,
-            examples=(member_key("broker-a", 1),),
+            apply_all=living.expire, message=pb.ExpireMembers, examples=(member_key("broker-a", 1),)
         ),
     },
 )
@@ -130,19 +133,16 @@ QUEUES_OF_TOPIC: Final = Resource(
     family=QUEUES,
     group=GROUP,
     row=rows.Queues,
-    answer=pb.BrokerQueues,
+    serving=Serving(answer=pb.BrokerQueues, methods=("PutQueues", "DeleteTopics", "ListQueues")),
     service=_NAMES,
-    serves=("PutQueues", "DeleteTopics", "ListQueues"),
     key=("topic", "broker"),
     check_key={"topic": text_of(), "broker": text_of()},
-    noun="topic's queues",
-    cli=False,
-    table=TABLE,
+    view=View(noun="topic's queues", cli=False, table=TABLE),
     verbs={
         "Put": Verb(
             apply=topics.put,
             check=check_queues,
-            reply=pb.BrokerQueues,
+            item=Item(reply=pb.BrokerQueues),
             examples=(
                 pb.BrokerQueues(
                     topic="payments",
@@ -154,14 +154,13 @@ QUEUES_OF_TOPIC: Final = Resource(
         "DeleteTopics": Verb(
             apply=topics.delete,
             check=check_deletion,
-            reply=pb.DeletedTopic,
-            key=lambda item: item.topic.encode(),
+            item=Item(reply=pb.DeletedTopic, key=lambda item: item.topic.encode()),
             examples=(pb.TopicDeletion(topic="payments"),),
         ),
         "Sweep": Verb(
             apply_all=topics.sweep,
             message=pb.SweepTopics,
-            key=lambda name: name.encode(),
+            item=Item(key=lambda name: name.encode()),
             examples=("broker-b",),
         ),
     },

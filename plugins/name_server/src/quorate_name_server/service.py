@@ -7,7 +7,8 @@ from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
 from typing import Final, TypeVar
 
 from google.protobuf.message import Message
-from quorate.plugin import Answers, Consistency, Invalid, NodeApi, propose_valid, split_invalid
+from quorate.plugin import Consistency, Invalid, NodeApi
+from quorate.plugin.advanced import Answers, propose_valid, split_invalid
 from quorate.plugin.checking import LARGEST_PAGE, check_count
 from quorate.v1.batch_pb2 import BatchReply, ItemRefusal
 

@@ -5,16 +5,8 @@ from typing import Final
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from quorate.builtin.resource.api import value_of
-from quorate.plugin import (
-    Consistency,
-    Controller,
-    Metric,
-    NodeApi,
-    Rejected,
-    ShardRef,
-    Txn,
-    answer_each,
-)
+from quorate.plugin import Consistency, Controller, Metric, NodeApi, Rejected, ShardRef, Txn
+from quorate.plugin.advanced import answer_each
 from quorate.v1.batch_pb2 import BatchReply
 
 from quorate_offset.config import OffsetConfig

@@ -2,8 +2,9 @@
 
 from typing import Final
 
-from quorate.plugin import Access, ColumnFamily, keys, tenant_place
+from quorate.plugin import Access, ColumnFamily, keys
 from quorate.plugin.access import Right
+from quorate.plugin.advanced import tenant_place
 
 from quorate_offset.v1.rows_pb2 import Offset
 

@@ -6,16 +6,8 @@ from collections.abc import Sequence
 from importlib import import_module
 from typing import Final
 
-from quorate.plugin import (
-    CliCommand,
-    ConfigSection,
-    ConsolePage,
-    Declaration,
-    Demo,
-    Extension,
-    RaftGroup,
-    hookimpl,
-)
+from quorate.plugin import CliCommand, ConfigSection, Declaration, Extension, RaftGroup, hookimpl
+from quorate.plugin.advanced import ConsolePage, Demo
 
 from quorate_offset import expiry, families, resources, tenants
 from quorate_offset.config import OffsetConfig

@@ -5,7 +5,20 @@ from operator import attrgetter
 from typing import Any, Final
 
 from google.protobuf.message import Message
-from quorate.plugin import Command, Items, Query, Resource, Verb, keys
+from quorate.plugin import (
+    Admission,
+    Checks,
+    Command,
+    Item,
+    Items,
+    Life,
+    Query,
+    Resource,
+    Serving,
+    Verb,
+    View,
+    keys,
+)
 from quorate.plugin.resource import TENANTS
 
 from quorate_offset import expiry
@@ -32,22 +45,20 @@ SUBSCRIPTION_GROUP: Final = Resource(
     group=GROUP,
     row=SubscriptionGroup,
     service=groups_pb2.DESCRIPTOR.services_by_name["SubscriptionGroupService"],
-    servicer=Changes,
+    serving=Serving(servicer=Changes, keep=validation.check_listed),
     key=("tenant", "group"),
     shard_by=("tenant", "group"),
     tenant="tenant",
-    # Deleted together with the offsets.
-    cascade=False,
+    life=Life(cascade=False),
     check_key={"tenant": check_name, "group": check_name},
-    keep=validation.check_listed,
-    cli=False,
+    view=View(cli=False),
     verbs={
         "Change": Verb(
             apply=subscriptions.put,
-            repeats=True,
+            item=Item(repeats=True),
             message=groups_pb2.PutGroupsRequest,
-            validate=validation.count_of("groups"),
-            public=True,
+            check=Checks(command=validation.count_of("groups")),
+            admission=Admission(public=True),
             examples=(
                 pb.SubscriptionGroupChange(
                     **_BILLING,
@@ -61,10 +72,10 @@ SUBSCRIPTION_GROUP: Final = Resource(
         ),
         "Delete": Verb(
             apply=subscriptions.delete,
-            repeats=True,
+            item=Item(repeats=True),
             message=groups_pb2.DeleteGroupsRequest,
-            validate=validation.count_of("deletions"),
-            public=True,
+            check=Checks(command=validation.count_of("deletions")),
+            admission=Admission(public=True),
             examples=(pb.SubscriptionGroupDeletion(**_AUDIT, offsets=True),),
         ),
     },
@@ -151,9 +162,7 @@ COMMANDS: Final[Sequence[Command[Any]]] = (
         pb.SetOffsets(
             resets=[
                 pb.OffsetReset(
-                    **_BILLING,
-                    to_offset=pb.ResetToOffset(offset=50, topic="orders"),
-                    generation=5,
+                    **_BILLING, to_offset=pb.ResetToOffset(offset=50, topic="orders"), generation=5
                 ),
                 pb.OffsetReset(**_AUDIT, to_offsets=_LIST),
             ]

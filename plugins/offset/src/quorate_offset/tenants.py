@@ -4,7 +4,8 @@ from collections.abc import AsyncIterator, Sequence
 from typing import Final
 
 from google.protobuf.message import Message
-from quorate.plugin import NodeApi, TenantRows
+from quorate.plugin import NodeApi
+from quorate.plugin.advanced import TenantRows
 from quorate.plugin.batches import read_pages
 from quorate.plugin.resource import tenant_deletion, tenant_rows_of
 

@@ -1,7 +1,7 @@
 """What the handlers of subscription groups do to one shard, by the rules of RocketMQ."""
 
 import pytest
-from quorate.plugin import answer_each
+from quorate.plugin.advanced import answer_each
 from quorate.testing import MemoryTxn
 from quorate.v1.batch_pb2 import BatchReply
 from quorate_offset.families import OFFSETS, SUBSCRIPTION_GROUPS, group_key

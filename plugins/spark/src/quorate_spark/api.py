@@ -8,7 +8,8 @@ depending on this distribution:
 
 from typing import Final
 
-from quorate.plugin import Column, ExtensionPoint, Removal, Table
+from quorate.plugin import ExtensionPoint
+from quorate.plugin.advanced import Column, Removal, Table
 
 __all__ = ["TABLES", "Column", "Removal", "Table"]
 

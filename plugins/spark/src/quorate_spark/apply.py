@@ -2,7 +2,8 @@
 
 from typing import Final
 
-from quorate.plugin import Rejected, Txn, keys, read_range
+from quorate.plugin import Rejected, Txn, keys
+from quorate.plugin.advanced import read_range
 
 from quorate_spark.loads import LOADS, PARTITIONS, load_key, partition_key
 from quorate_spark.v1 import commands_pb2 as pb

@@ -4,7 +4,6 @@ from collections.abc import Iterator
 from typing import Any, Final
 
 from quorate.plugin import (
-    METADATA_GROUP,
     Access,
     ColumnFamily,
     GrpcService,
@@ -13,10 +12,9 @@ from quorate.plugin import (
     Query,
     Reader,
     Row,
-    constant_key,
     keys,
-    read_range,
 )
+from quorate.plugin.advanced import METADATA_GROUP, constant_key, read_range
 from quorate.plugin.checking import LARGEST_PAGE, PAGE
 
 from quorate_spark.v1 import (

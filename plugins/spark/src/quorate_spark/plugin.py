@@ -4,14 +4,8 @@ from collections.abc import Sequence
 from importlib import import_module
 from typing import Final
 
-from quorate.plugin import (
-    CliCommand,
-    ConsoleAction,
-    ConsolePage,
-    Declaration,
-    Extension,
-    hookimpl,
-)
+from quorate.plugin import CliCommand, Declaration, Extension, hookimpl
+from quorate.plugin.advanced import ConsoleAction, ConsolePage
 
 from quorate_spark import api, loads, vocabulary
 

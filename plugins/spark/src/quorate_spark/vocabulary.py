@@ -4,7 +4,8 @@ from collections.abc import Callable
 from typing import Any, Final
 
 from google.protobuf.message import Message
-from quorate.plugin import Access, Command, Invalid, Txn, constant_key
+from quorate.plugin import Access, Command, Invalid, Txn
+from quorate.plugin.advanced import constant_key
 
 from quorate_spark import apply
 from quorate_spark.loads import GROUP, check_load_id

@@ -2,7 +2,8 @@
 
 from typing import Final
 
-from quorate.plugin import METADATA_GROUP, ColumnFamily, keys
+from quorate.plugin import ColumnFamily, keys
+from quorate.plugin.advanced import METADATA_GROUP
 
 GROUP: Final = METADATA_GROUP.name
 SHARDS: Final = "storage_engine.shards"

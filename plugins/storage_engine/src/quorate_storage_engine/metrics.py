@@ -2,7 +2,8 @@
 
 from typing import Final
 
-from quorate.plugin import Alert, Metric
+from quorate.plugin import Metric
+from quorate.plugin.advanced import Alert
 
 ELECTIONS: Final = Metric(
     name="quorate_storage_engine_elections_total",

@@ -6,16 +6,8 @@ from collections.abc import Sequence
 from importlib import import_module
 from typing import Final
 
-from quorate.plugin import (
-    METADATA_GROUP,
-    CliCommand,
-    ConfigSection,
-    ConsoleAction,
-    ConsolePage,
-    Declaration,
-    Extension,
-    hookimpl,
-)
+from quorate.plugin import CliCommand, ConfigSection, Declaration, Extension, hookimpl
+from quorate.plugin.advanced import METADATA_GROUP, ConsoleAction, ConsolePage
 
 from quorate_storage_engine import families, metrics, resources
 from quorate_storage_engine.config import StorageEngineConfig

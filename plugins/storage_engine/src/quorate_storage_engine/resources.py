@@ -1,10 +1,13 @@
 """The resources of the plugin: shards, segments, engines and drops, with their verbs."""
 
+from collections.abc import Callable
 from itertools import islice
 from typing import Any, Final
 
+from google.protobuf.message import Message
 from quorate.builtin.cluster.api import BROKERS
-from quorate.plugin import Access, Query, Resource, Verb, constant_key, keys
+from quorate.plugin import Access, Checks, Item, Query, Resource, Serving, Storage, Verb, View, keys
+from quorate.plugin.advanced import constant_key
 from quorate.plugin.resource import TENANTS
 
 from quorate_storage_engine import validation
@@ -55,14 +58,25 @@ def _seen_key(item: Any) -> bytes:
     return segment_key(item.seen.shard, item.seen.segment)
 
 
-def _of_segments(field: str, apply: Any, check: Any, example: Any, **more: Any) -> Verb:
+def _of_segments(
+    field: str,
+    apply: Any,
+    check: Any,
+    example: Any,
+    *,
+    key: Callable[[Any], bytes] = _key,
+    message: type[Message] | None = None,
+) -> Verb:
     """Return a verb with items that name segments; its handler gets one fleet per command."""
     return Verb(
         apply_all=with_fleet(field, apply),
-        validate=validation.each(field, check) if check is not None else lambda _: None,
+        check=Checks(
+            command=validation.each(field, check) if check is not None else lambda _: None
+        ),
         examples=(example,),
         reads=(BROKERS,),
-        **{"key": _key, **more},
+        item=Item(key=key),
+        message=message,
     )
 
 
@@ -70,29 +84,31 @@ SHARD: Final = Resource(
     family=SHARDS,
     row=rows.Shard,
     service=_SERVICE,
-    serves=(
-        "CreateShard",
-        "CreateShards",
-        "DeleteShard",
-        "DeleteShards",
-        "GetShard",
-        "ListShards",
+    serving=Serving(
+        methods=(
+            "CreateShard",
+            "CreateShards",
+            "DeleteShard",
+            "DeleteShards",
+            "GetShard",
+            "ListShards",
+        ),
+        servicer=EngineReads,
+        access={
+            "GetShard": Access(right="read", domain=SHARDS, key="name"),
+            "ListShards": Access(right="read", domain=SHARDS, key="name_prefix"),
+        },
     ),
-    servicer=EngineReads,
-    access={
-        "GetShard": Access(right="read", domain=SHARDS, key="name"),
-        "ListShards": Access(right="read", domain=SHARDS, key="name_prefix"),
-    },
     key=("name",),
-    noun="engine shard",
-    counted=True,
-    cli=False,
-    table=False,
+    view=View(noun="engine shard", cli=False, table=False),
+    storage=Storage(counted=True),
     verbs={
         "Create": Verb(
             apply_all=with_fleet("shards", shards.create),
-            validate=validation.each(
-                "shards", validation.check_create_shard, validation.MOST_CREATED
+            check=Checks(
+                command=validation.each(
+                    "shards", validation.check_create_shard, validation.MOST_CREATED
+                )
             ),
             reads=(BROKERS, TENANTS),
             examples=(
@@ -102,7 +118,7 @@ SHARD: Final = Resource(
         ),
         "Delete": Verb(
             apply=shards.delete,
-            validate=validation.each("shards", validation.check_delete_shard),
+            check=Checks(command=validation.each("shards", validation.check_delete_shard)),
             examples=(pb.DeleteShard(name="orders-1"),),
         ),
     },
@@ -121,22 +137,23 @@ SEGMENT: Final = Resource(
     family=SEGMENTS,
     row=rows.Segment,
     service=_SERVICE,
-    serves=(
-        *(f"{verb}{plural}" for verb in _SEGMENT_VERBS for plural in ("", "s")),
-        "GetSegments",
-        "ListSegments",
-        "BalanceLeaders",
+    serving=Serving(
+        methods=(
+            *(f"{verb}{plural}" for verb in _SEGMENT_VERBS for plural in ("", "s")),
+            "GetSegments",
+            "ListSegments",
+            "BalanceLeaders",
+        ),
+        servicer=EngineReads,
+        access={
+            "GetSegments": Access(right="read", domain=SEGMENTS, items="segments", key="shard"),
+            "ListSegments": Access(right="read", domain=SEGMENTS, key="shard"),
+            "BalanceLeaders": Access(right="write", domain=SEGMENTS),
+        },
     ),
-    servicer=EngineReads,
-    access={
-        "GetSegments": Access(right="read", domain=SEGMENTS, items="segments", key="shard"),
-        "ListSegments": Access(right="read", domain=SEGMENTS, key="shard"),
-        "BalanceLeaders": Access(right="write", domain=SEGMENTS),
-    },
     key=("shard", "number"),
-    counted=True,
-    cli=False,
-    table=False,
+    storage=Storage(counted=True),
+    view=View(cli=False, table=False),
     verbs={
         "CreateNext": _of_segments(
             "segments",
@@ -146,10 +163,7 @@ SEGMENT: Final = Resource(
             key=lambda item: segment_key(item.shard, item.current_segment),
         ),
         "Seal": _of_segments(
-            "segments",
-            segments.seal,
-            validation.check_claimed,
-            pb.SealSegment(**_FIRST, **_END),
+            "segments", segments.seal, validation.check_claimed, pb.SealSegment(**_FIRST, **_END)
         ),
         "RecordSegmentStart": _of_segments(
             "segments",
@@ -169,10 +183,7 @@ SEGMENT: Final = Resource(
             ),
         ),
         "Delete": _of_segments(
-            "segments",
-            segments.delete,
-            validation.check_shard,
-            pb.DeleteSegment(**_FIRST),
+            "segments", segments.delete, validation.check_shard, pb.DeleteSegment(**_FIRST)
         ),
         "ForceLeader": _of_segments(
             "elections",
@@ -219,16 +230,17 @@ ENGINE: Final = Resource(
     family=ENGINES,
     row=rows.Engine,
     service=_SERVICE,
-    serves=("DecommissionEngines", "RecommissionEngines", "ListEngines"),
-    servicer=EngineReads,
-    access={"ListEngines": Access(right="read", domain=ENGINES)},
+    serving=Serving(
+        methods=("DecommissionEngines", "RecommissionEngines", "ListEngines"),
+        servicer=EngineReads,
+        access={"ListEngines": Access(right="read", domain=ENGINES)},
+    ),
     key=("name",),
-    cli=False,
-    table=False,
+    view=View(cli=False, table=False),
     verbs={
         verb: Verb(
             apply_all=with_fleet("engines", apply),
-            validate=validation.each("engines", validation.check_engine),
+            check=Checks(command=validation.each("engines", validation.check_engine)),
             reads=(BROKERS,),
             examples=("engine-1",),
         )
@@ -243,20 +255,21 @@ DROP: Final = Resource(
     family=DROPS,
     row=rows.Drop,
     service=_SERVICE,
-    serves=("AcknowledgeDrops", "ListDrops"),
-    servicer=EngineReads,
-    access={"ListDrops": Access(right="read", domain=DROPS, key="engine")},
+    serving=Serving(
+        methods=("AcknowledgeDrops", "ListDrops"),
+        servicer=EngineReads,
+        access={"ListDrops": Access(right="read", domain=DROPS, key="engine")},
+    ),
     key=("engine", "shard_uid", "segment"),
-    counted=True,
-    cli=False,
-    table=False,
+    storage=Storage(counted=True),
+    view=View(cli=False, table=False),
     verbs={
         "Acknowledge": Verb(
             apply_all=removal.acknowledge_drops,
-            validate=validation.check_acknowledge_drops,
-            key=lambda dropped: keys.pack(dropped.shard_uid, dropped.segment),
+            check=Checks(command=validation.check_acknowledge_drops),
+            item=Item(key=lambda dropped: keys.pack(dropped.shard_uid, dropped.segment)),
             reads=(BROKERS,),
-            command_examples=(
+            examples=(
                 pb.AcknowledgeDrops(
                     engine="engine-1",
                     broker_epoch=1,
@@ -266,7 +279,7 @@ DROP: Final = Resource(
         ),
         "ForgetDrops": Verb(
             apply_all=with_fleet("keys", removal.forget),
-            validate=lambda _: None,
+            check=Checks(command=lambda _: None),
             message=pb.ForgetDrops,
             reads=(BROKERS,),
             examples=(drop_key("engine-1", 1, 0),),

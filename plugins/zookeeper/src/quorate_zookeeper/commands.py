@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from quorate.plugin import Command, Query, Timer, constant_key
+from quorate.plugin import Command, Query, Timer
+from quorate.plugin.advanced import constant_key
 
 from quorate_zookeeper.families import GROUP, LIVENESS, REAPING, session_key
 from quorate_zookeeper.sessions import apply as sessions

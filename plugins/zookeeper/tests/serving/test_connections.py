@@ -8,7 +8,8 @@ from contextlib import suppress
 
 import pytest
 from hypothesis import given, strategies as st
-from quorate.plugin import Access, OrderedCommands
+from quorate.plugin import Access
+from quorate.plugin.advanced import OrderedCommands
 from quorate.testing.node import MemoryNode
 from quorate_zookeeper.config import ZooKeeperConfig
 from quorate_zookeeper.serving.counts import Counts

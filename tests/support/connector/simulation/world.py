@@ -9,7 +9,8 @@ from typing import Any, Final, TypeVar
 
 from google.protobuf.empty_pb2 import Empty
 from google.protobuf.message import Message
-from quorate.plugin import Fence, Rejected, RowEvent, SessionRef, ShardRef
+from quorate.plugin import Fence, Rejected, RowEvent, ShardRef
+from quorate.plugin.advanced import SessionRef
 from quorate.testing import MemoryNode
 from quorate.v1.batch_pb2 import BatchReply
 from quorate_connector.families import CURSORS, GROUP, TASKS, key_of

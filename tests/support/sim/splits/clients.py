@@ -6,7 +6,8 @@ from collections.abc import Awaitable, Callable
 from random import Random
 from typing import Final, TypeVar
 
-from quorate.plugin import Rejected, RowEvent, SessionRef
+from quorate.plugin import Rejected, RowEvent
+from quorate.plugin.advanced import SessionRef
 from quorate.plugin.shard_id import METADATA
 from quorate.shards.refusals import NotProposedError, OutcomeUnknownError, UnreadableError
 from quorate.shards.watching.tokens import WatchToken

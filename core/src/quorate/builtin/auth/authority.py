@@ -8,8 +8,9 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from quorate.builtin.auth import families, roles, tokens
-from quorate.plugin import Grant, Rejected, keys
+from quorate.plugin import Rejected, keys
 from quorate.plugin.access import Rights
+from quorate.plugin.advanced import Grant
 from quorate.v1 import auth_pb2 as pb
 
 

@@ -12,6 +12,7 @@ from quorate.builtin.auth.families import BINDINGS, ROLES, SECRETS, SWITCH, TOKE
 from quorate.builtin.auth.service import AuthServicer, TokenServicer, admit_roles
 from quorate.plugin import (
     Access,
+    Admission,
     Cache,
     CliCommand,
     ColumnFamily,
@@ -20,20 +21,20 @@ from quorate.plugin import (
     Extension,
     GrpcService,
     Invalid,
+    Item,
     Reader,
     Rejected,
     Resource,
+    Serving,
+    Storage,
     Txn,
     Verb,
-    find_row,
-    get_row,
+    View,
     hookimpl,
     keys,
-    read_range,
-    remove_row,
-    write_row,
 )
 from quorate.plugin.access import EVERY, is_reserved
+from quorate.plugin.advanced import find_row, get_row, read_range, remove_row, write_row
 from quorate.plugin.checking import check_count, check_description, check_longest, check_name
 from quorate.v1 import auth_pb2 as pb
 
@@ -220,8 +221,8 @@ USER: Final = Resource(
     service=_service("UserService"),
     key=("name",),
     check=check_user,
-    changed=user_changed,
-    table=False,
+    storage=Storage(changed=user_changed),
+    view=View(table=False),
     examples=(_ADA, pb.User(name="eve")),
 )
 
@@ -230,14 +231,15 @@ TOKEN: Final = Resource(
     row=pb.Token,
     service=_service("TokenService"),
     key=("user", "id"),
-    servicer=TokenServicer,
-    access={"Issue": Access(right="write", domain=TOKENS, key="user")},
-    table=False,
+    serving=Serving(
+        servicer=TokenServicer, access={"Issue": Access(right="write", domain=TOKENS, key="user")}
+    ),
+    view=View(table=False),
     verbs={
         "Keep": Verb(
             apply=keep_token,
             message=pb.KeepTokens,
-            key=lambda each: keys.pack(each.token.user, each.token.id),
+            item=Item(key=lambda each: keys.pack(each.token.user, each.token.id)),
             examples=(_KEPT,),
         ),
         "Delete": Verb(apply=revoke_token, examples=(pb.DeleteToken(user="ada", id="00"),)),
@@ -250,9 +252,12 @@ ROLE: Final = Resource(
     service=_service("RoleService"),
     key=("name",),
     check=check_role,
-    changed=role_changed,
-    table=False,
-    verbs={"Create": Verb(admit=admit_roles), "Put": Verb(admit=admit_roles)},
+    storage=Storage(changed=role_changed),
+    view=View(table=False),
+    verbs={
+        "Create": Verb(admission=Admission(admit=admit_roles)),
+        "Put": Verb(admission=Admission(admit=admit_roles)),
+    },
     examples=(
         pb.Role(
             name="shop",
@@ -268,8 +273,8 @@ BINDING: Final = Resource(
     service=_service("BindingService"),
     key=("user", "role"),
     check=check_binding,
-    changed=binding_changed,
-    table=False,
+    storage=Storage(changed=binding_changed),
+    view=View(table=False),
     examples=(
         pb.Binding(user="ada", role="reader"),
         pb.Binding(user="ada", role="broker", tenants=["acme"]),

@@ -6,8 +6,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Final
 
-from quorate.plugin import Grant
 from quorate.plugin.access import EVERY, OPERATIONS, Right
+from quorate.plugin.advanced import Grant
 from quorate.v1 import auth_pb2 as pb
 
 ADMIN: Final = "admin"

@@ -8,7 +8,8 @@ from functools import lru_cache
 from typing import Final
 
 from quorate.builtin.cluster.families import BROKERS, broker_key
-from quorate.plugin import Reader, Rejected, keys, read_range
+from quorate.plugin import Reader, Rejected, keys
+from quorate.plugin.advanced import read_range
 from quorate.v1.cluster_pb2 import Broker
 
 __all__ = ["BROKERS", "FENCED", "UNKNOWN", "epoch_of", "fence", "registered"]

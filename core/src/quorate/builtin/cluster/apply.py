@@ -10,7 +10,8 @@ from quorate.builtin.cluster.families import (
     broker_of_life,
     life_key,
 )
-from quorate.plugin import Rejected, Txn, still_due
+from quorate.plugin import Rejected, Txn
+from quorate.plugin.advanced import still_due
 from quorate.v1 import cluster_pb2 as pb
 from quorate.v1.batch_pb2 import BatchReply
 

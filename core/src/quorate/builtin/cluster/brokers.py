@@ -12,12 +12,14 @@ from quorate.plugin import (
     Query,
     Reader,
     Resource,
+    Serving,
+    Storage,
     Timer,
     Verb,
-    constant_key,
+    View,
     keys,
-    read_range,
 )
+from quorate.plugin.advanced import constant_key, read_range
 from quorate.plugin.checking import LARGEST_PAGE, PAGE
 from quorate.v1 import cluster_pb2 as pb
 
@@ -84,13 +86,11 @@ BROKER: Final = Resource(
     family=BROKERS,
     row=pb.Broker,
     service=pb.DESCRIPTOR.services_by_name["ClusterService"],
-    servicer=BrokerPages,
-    access={"List": Access(right="read", domain=BROKERS)},
+    serving=Serving(servicer=BrokerPages, access={"List": Access(right="read", domain=BROKERS)}),
     key=("name",),
     check_key={"name": validation.check_text},
-    mirrored=True,
-    cli=False,
-    table=False,
+    storage=Storage(mirrored=True),
+    view=View(cli=False, table=False),
     verbs={
         "Register": Verb(
             apply=apply.register,

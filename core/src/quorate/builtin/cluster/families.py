@@ -2,7 +2,8 @@
 
 from typing import Final
 
-from quorate.plugin import METADATA_GROUP, keys
+from quorate.plugin import keys
+from quorate.plugin.advanced import METADATA_GROUP
 
 GROUP: Final = METADATA_GROUP.name
 BROKERS: Final = "cluster.brokers"

@@ -9,17 +9,8 @@ from quorate.builtin.cluster.coordinators import resource as coordinators
 from quorate.builtin.cluster.coordinators.controllers import MOVING
 from quorate.builtin.cluster.coordinators.rows import ASSIGNMENTS
 from quorate.builtin.cluster.families import GROUP
-from quorate.plugin import (
-    FENCE_NAMES,
-    ColumnFamily,
-    ConsolePage,
-    Declaration,
-    Demo,
-    Extension,
-    ExtensionPoint,
-    FenceNames,
-    hookimpl,
-)
+from quorate.plugin import ColumnFamily, Declaration, Extension, ExtensionPoint, hookimpl
+from quorate.plugin.advanced import FENCE_NAMES, ConsolePage, Demo, FenceNames
 
 
 @hookimpl

@@ -9,7 +9,8 @@ from struct import Struct
 from typing import Final
 
 from quorate.builtin.kv.families import PAIRS, TTL, quoted
-from quorate.plugin import Rejected, Row, Txn, answer_each, read_each, read_values, still_due
+from quorate.plugin import Rejected, Row, Txn
+from quorate.plugin.advanced import answer_each, read_each, read_values, still_due
 from quorate.v1 import kv_pb2 as pb
 from quorate.v1.batch_pb2 import BatchReply
 

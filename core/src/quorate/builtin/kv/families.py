@@ -2,7 +2,8 @@
 
 from typing import Final
 
-from quorate.plugin import METADATA_GROUP, ColumnFamily, Timer
+from quorate.plugin import ColumnFamily, Timer
+from quorate.plugin.advanced import METADATA_GROUP
 from quorate.v1 import kv_pb2 as pb
 
 GROUP: Final = METADATA_GROUP.name

@@ -2,7 +2,8 @@
 
 from typing import Final
 
-from quorate.plugin import FENCE_NAMES, Extension, FenceNames
+from quorate.plugin import Extension
+from quorate.plugin.advanced import FENCE_NAMES, FenceNames
 
 OF_CALLERS: Final = Extension(
     point=FENCE_NAMES,

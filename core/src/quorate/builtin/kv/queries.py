@@ -5,7 +5,8 @@ from functools import lru_cache
 from typing import Final
 
 from quorate.builtin.kv.families import LAST, PAIRS
-from quorate.plugin import Reader, Splice, keys, read_range, read_spliced
+from quorate.plugin import Reader, keys
+from quorate.plugin.advanced import Splice, read_range, read_spliced
 from quorate.plugin.splicing import embedded, head, number, spliced
 from quorate.v1 import kv_pb2 as pb
 

@@ -13,7 +13,8 @@ from google.protobuf.message import Message
 from quorate.builtin.kv.families import PAIRS
 from quorate.builtin.kv.queries import ABSENT, LARGEST_PAGE, MORE, PAGE_BYTES, listed_key
 from quorate.builtin.kv.validation import check_key, check_keys, check_list
-from quorate.plugin import Access, Answers, Consistency, GrpcService, NodeApi
+from quorate.plugin import Access, Consistency, GrpcService, NodeApi
+from quorate.plugin.advanced import Answers
 from quorate.v1 import kv_pb2, kv_pb2 as pb
 from quorate.v1.batch_pb2 import BatchReply
 

@@ -6,7 +6,8 @@ from typing import Final
 from quorate.builtin.kv.apply import new_rows
 from quorate.builtin.kv.families import LONGEST_KEY, PAIRS, shard_of
 from quorate.builtin.kv.validation import LONGEST_TTL_MS, check_put
-from quorate.plugin import Column, ColumnLoad, Extension, FileLoad, Invalid, Removal, Table, Txn
+from quorate.plugin import Extension, Invalid, Txn
+from quorate.plugin.advanced import Column, ColumnLoad, FileLoad, Removal, Table
 from quorate.v1 import kv_pb2 as pb
 
 #: A value of this size fits everywhere.

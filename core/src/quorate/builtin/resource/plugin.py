@@ -4,7 +4,16 @@ import re
 from collections.abc import Sequence
 from typing import Final
 
-from quorate.plugin import Declaration, Extension, Invalid, Resource, Verb, hookimpl
+from quorate.plugin import (
+    Declaration,
+    Extension,
+    Invalid,
+    Resource,
+    Serving,
+    Storage,
+    Verb,
+    hookimpl,
+)
 from quorate.plugin.checking import check_bytes, check_longest
 from quorate.v1 import resource_pb2 as pb
 
@@ -34,13 +43,12 @@ def check_value(put: pb.PutResource, path: str) -> None:
 RESOURCES: Final = Resource(
     family="resource.resources",
     row=pb.Resource,
-    answer=pb.StoredResource,
+    serving=Serving(answer=pb.StoredResource, lookups=MOST_PATHS),
     service=pb.DESCRIPTOR.services_by_name["ResourceService"],
     key=("path",),
     check=check_value,
     check_key={"path": check_path},
-    lookups=MOST_PATHS,
-    previous=True,
+    storage=Storage(previous=True),
     verbs={
         "Put": Verb(
             examples=(
@@ -60,7 +68,4 @@ RESOURCES: Final = Resource(
 
 @hookimpl
 def quorate_declarations() -> Sequence[Declaration]:
-    return [
-        RESOURCES,
-        Extension(point="cluster.console_groups", name="resource", value="Tenants"),
-    ]
+    return [RESOURCES, Extension(point="cluster.console_groups", name="resource", value="Tenants")]

@@ -9,18 +9,22 @@ from quorate.builtin.schema.reads import QUERIES, SchemaReads
 from quorate.builtin.schema.rows import BINDINGS, BOUND, GROUP, SCHEMAS, VERSIONS, version_key
 from quorate.plugin import (
     Access,
+    Admission,
     ColumnFamily,
     Declaration,
     Extension,
     Invalid,
+    Life,
     NodeApi,
-    Remake,
     Resource,
-    Stored,
+    Serving,
+    Storage,
     Verb,
+    View,
     hookimpl,
     keys,
 )
+from quorate.plugin.advanced import Remake, Stored
 from quorate.v1 import schema_pb2 as pb
 
 _SERVICE: Final = pb.DESCRIPTOR.services_by_name["SchemaService"]
@@ -54,28 +58,27 @@ SCHEMA: Final = Resource(
     family=SCHEMAS,
     row=pb.Schema,
     service=_SERVICE,
-    serves=(
-        *(f"{verb}{form}" for verb in ("Create", "Update", "Put", "Delete") for form in _FORMS),
-        "Get",
-        "List",
+    serving=Serving(
+        methods=(
+            *(f"{verb}{form}" for verb in ("Create", "Update", "Put", "Delete") for form in _FORMS),
+            "Get",
+            "List",
+        ),
+        servicer=SchemaReads,
+        access={
+            "Get": Access(right="read", domain=SCHEMAS, tenant="tenant", key="name"),
+            "List": Access(right="read", domain=SCHEMAS, tenant="tenant", key="prefix"),
+        },
     ),
-    servicer=SchemaReads,
-    access={
-        "Get": Access(right="read", domain=SCHEMAS, tenant="tenant", key="name"),
-        "List": Access(right="read", domain=SCHEMAS, tenant="tenant", key="prefix"),
-    },
     key=("tenant", "name"),
     tenant="tenant",
-    changed=apply.changed,
-    remake=Remake(item=_newest),
-    # Each may have a hundred versions.
-    deletions=20,
-    cli=False,
-    table=False,
+    storage=Storage(changed=apply.changed),
+    view=View(remake=Remake(item=_newest), cli=False, table=False),
+    life=Life(deletions=20),
     verbs={
         "Create": Verb(
             apply=apply.create,
-            admit=judge,
+            admission=Admission(admit=judge),
             check=validation.check_new,
             examples=(
                 pb.CreateSchema(**_PARCEL, kind=pb.SCHEMA_KIND_AVRO, definition=b'"string"'),
@@ -84,7 +87,7 @@ SCHEMA: Final = Resource(
         ),
         "Update": Verb(
             apply=apply.update,
-            admit=judge,
+            admission=Admission(admit=judge),
             check=validation.check_update,
             examples=(
                 pb.UpdateSchema(**_PARCEL, definition=b'"bytes"'),
@@ -93,7 +96,7 @@ SCHEMA: Final = Resource(
         ),
         "Put": Verb(
             apply=apply.put,
-            admit=judge,
+            admission=Admission(admit=judge),
             check=validation.check_new,
             examples=(
                 pb.PutSchema(**_ORDER, kind=_JSON, definition=b"[1]", description="Orders."),
@@ -119,16 +122,18 @@ BINDING: Final = Resource(
     family=BINDINGS,
     row=pb.SchemaBinding,
     service=_SERVICE,
-    serves=("Bind", "BindBatch", "Unbind", "UnbindBatch", "ListBindings"),
-    servicer=SchemaReads,
-    access={"ListBindings": Access(right="read", domain=BINDINGS, tenant="tenant", key="resource")},
+    serving=Serving(
+        methods=("Bind", "BindBatch", "Unbind", "UnbindBatch", "ListBindings"),
+        servicer=SchemaReads,
+        access={
+            "ListBindings": Access(right="read", domain=BINDINGS, tenant="tenant", key="resource")
+        },
+    ),
     key=("tenant", "resource", "name"),
     tenant="tenant",
     check_key={"resource": validation.check_resource},
-    cascade=unbind,
-    remake=Remake(verb="Bind", item=_bound),
-    cli=False,
-    table=False,
+    life=Life(cascade=unbind),
+    view=View(remake=Remake(verb="Bind", item=_bound), cli=False, table=False),
     verbs={
         "Bind": Verb(
             apply=apply.bind, examples=(pb.BindSchema(**_ORDER, resource="topics/orders"),)

@@ -15,7 +15,8 @@ from quorate.builtin.schema.rows import (
     version_key,
 )
 from quorate.builtin.schema.validation import check_get, check_list, check_list_bindings
-from quorate.plugin import NodeApi, Query, Reader, Rejected, Row, constant_key, keys
+from quorate.plugin import NodeApi, Query, Reader, Rejected, Row, keys
+from quorate.plugin.advanced import constant_key
 from quorate.plugin.checking import PAGE
 from quorate.v1 import schema_pb2 as pb
 

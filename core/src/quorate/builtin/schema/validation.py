@@ -2,7 +2,8 @@
 
 from typing import Final
 
-from quorate.plugin import Invalid, Updates
+from quorate.plugin import Invalid
+from quorate.plugin.advanced import Updates
 from quorate.plugin.checking import (
     LONGEST_KEY,
     LONGEST_NAME,

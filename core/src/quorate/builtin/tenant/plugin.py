@@ -7,23 +7,25 @@ from typing import Final
 from quorate.builtin.tenant.quotas import QUOTAS, USAGES
 from quorate.plugin import (
     Access,
+    Admission,
     CliCommand,
     Declaration,
     Extension,
     ExtensionPoint,
     Invalid,
+    Item,
     NodeApi,
     Rejected,
     Resource,
-    TenantCascade,
+    Serving,
+    Storage,
     Txn,
     Verb,
-    find_row,
-    get_row,
+    View,
     hookimpl,
     keys,
-    write_row,
 )
+from quorate.plugin.advanced import TenantCascade, find_row, get_row, write_row
 from quorate.plugin.checking import check_description, check_most, check_name
 from quorate.plugin.invalid_items import CheckedItems
 from quorate.plugin.resource.tenants import CASCADES, TENANTS as FAMILY
@@ -164,18 +166,19 @@ TENANTS: Final = Resource(
     service=pb.DESCRIPTOR.services_by_name["TenantService"],
     key=("name",),
     check=check_tenant,
-    internal=("id", "deleting_at_ms", "cascades"),
-    changed=change,
-    mirrored=True,
-    table=False,
-    servicer=Deletions,
-    access={
-        "Delete": Access(right="write", domain=FAMILY, key="name"),
-        "DeleteBatch": Access(right="write", domain=FAMILY, items="deletions", key="name"),
-    },
+    serving=Serving(
+        internal=("id", "deleting_at_ms", "cascades"),
+        servicer=Deletions,
+        access={
+            "Delete": Access(right="write", domain=FAMILY, key="name"),
+            "DeleteBatch": Access(right="write", domain=FAMILY, items="deletions", key="name"),
+        },
+    ),
+    storage=Storage(changed=change, mirrored=True),
+    view=View(table=False),
     examples=(pb.Tenant(name="bolt"), _ACME),
     verbs={
-        "Delete": Verb(by_hand=True),
+        "Delete": Verb(admission=Admission(by_hand=True)),
         "Mark": Verb(
             apply=mark,
             check=check_mark,
@@ -189,7 +192,7 @@ TENANTS: Final = Resource(
             apply=finish_cascade,
             check=check_finish,
             message=pb.FinishTenantCascades,
-            key=lambda finish: keys.pack(finish.name, finish.id, finish.cascade),
+            item=Item(key=lambda finish: keys.pack(finish.name, finish.id, finish.cascade)),
             examples=_DONE,
         ),
     },

@@ -2,7 +2,8 @@
 
 from typing import Final
 
-from quorate.plugin import Access, Invalid, Resource, Txn, Verb, find_row, keys, write_row
+from quorate.plugin import Access, Admission, Invalid, Resource, Serving, Txn, Verb, View, keys
+from quorate.plugin.advanced import find_row, write_row
 from quorate.plugin.checking import LARGEST_PAGE, check_name, check_text
 from quorate.plugin.resource.tenants import EVERYONE, QUOTAS as FAMILY, USAGES as USAGE_FAMILY
 from quorate.v1 import quota_pb2 as pb
@@ -49,13 +50,17 @@ QUOTAS: Final[Resource[pb.Quota]] = Resource(
     family=FAMILY,
     row=pb.Quota,
     service=_SERVICE,
-    serves=("CreateBatch", "UpdateBatch", "PutBatch", "DeleteBatch", "Get", "List"),
+    serving=Serving(
+        methods=("CreateBatch", "UpdateBatch", "PutBatch", "DeleteBatch", "Get", "List")
+    ),
     key=("kind", "name"),
     check=check_quota,
     check_key={"kind": check_kind, "name": check_whose},
-    table=False,
-    # A caller that may write rows must not lift the limits on them.
-    verbs={verb: Verb(access=_ADMIN) for verb in ("Create", "Update", "Put", "Delete")},
+    view=View(table=False),
+    verbs={
+        verb: Verb(admission=Admission(access=_ADMIN))
+        for verb in ("Create", "Update", "Put", "Delete")
+    },
     examples=(
         pb.Quota(kind="tenant", name="acme", rows=100_000, bytes=1 << 30, commands_per_s=5_000),
         pb.Quota(kind="identity", name="loader", commands_per_s=50_000, watches=10),
@@ -72,12 +77,10 @@ USAGES: Final[Resource[pb.TenantUsage]] = Resource(
     family=USAGE_FAMILY,
     row=pb.TenantUsage,
     service=_SERVICE,
-    serves=("ListUsages",),
+    serving=Serving(methods=("ListUsages",), lookups=LARGEST_PAGE),
     key=("tenant", "shard"),
-    noun="tenant usage",
+    view=View(noun="tenant usage", table=False),
     check_key={"shard": _check_shard},
-    table=False,
-    lookups=LARGEST_PAGE,
     verbs={
         "Report": Verb(
             apply=report,

@@ -17,7 +17,7 @@ from quorate.cli.console.printed import Commands, Words, line_of
 from quorate.cli.console.tables import plain
 from quorate.cli.tables import line_of as one_line
 from quorate.observe.http import Request
-from quorate.plugin import ConsoleAction
+from quorate.plugin.advanced import ConsoleAction
 from quorate.v1 import auth_pb2
 
 if TYPE_CHECKING:

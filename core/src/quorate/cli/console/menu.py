@@ -8,7 +8,7 @@ from typing import Any, Final
 from quorate.cli.console.html import Link
 from quorate.cli.console.layout import Menu
 from quorate.cli.console.rows import title_of
-from quorate.plugin import ConsolePage
+from quorate.plugin.advanced import ConsolePage
 from quorate.plugin.resource import Resource
 
 #: The extension point by which plugins say where their pages are: a group by the name of a plugin,

@@ -144,7 +144,11 @@ class RowPages:
         try:
             return client.records(kind.binding.resource).get(*key)
         except RejectedError as error:
-            if error.code in (kind.binding.resource.missing, "NOT_FOUND", "INVALID_ARGUMENT"):
+            if error.code in (
+                kind.binding.resource.serving.missing,
+                "NOT_FOUND",
+                "INVALID_ARGUMENT",
+            ):
                 return None
             raise
 
@@ -191,7 +195,7 @@ class RowPages:
         plugin, _, noun = binding.resource.family.partition(".")
         how = [each for each in ("Create", "Put") if each in binding.writes]
         text = f"There are no {title} yet."
-        if how and binding.resource.cli:
+        if how and binding.resource.view.cli:
             return (
                 f"<p>{text} Clients write them, and <code>quorate {plugin.replace('_', '-')}"
                 f" {noun.replace('_', '-')} --help</code> tells how to do it by hand.</p>"
@@ -247,7 +251,7 @@ def _value(field: Any, text: str) -> Any:
 
 def _columns(binding: Binding, message: Any) -> Iterator[tuple[str, object]]:
     for name, value in columns_of(message):
-        if name in binding.resource.internal:
+        if name in binding.resource.serving.internal:
             continue
         yield name, told(name, value)
 

@@ -29,7 +29,7 @@ from quorate.cli.console.rows import RowPages
 from quorate.cli.console.search import search
 from quorate.cli.failures import Failure
 from quorate.observe.http import Answer, Request
-from quorate.plugin import ConsoleAction, ConsolePage
+from quorate.plugin.advanced import ConsoleAction, ConsolePage
 
 if TYPE_CHECKING:
     from quorate.client import Client, Tls

@@ -1,7 +1,21 @@
 """Resources: rows that are created, updated, deleted, read, listed and watched, by declaration."""
 
 from quorate.plugin.resource.binding import Binding, bind
-from quorate.plugin.resource.declaration import History, Remake, Resource, Stored, Ttl, Verb
+from quorate.plugin.resource.declaration import (
+    Admission,
+    Checks,
+    History,
+    Item,
+    Life,
+    Remake,
+    Resource,
+    Serving,
+    Storage,
+    Stored,
+    Ttl,
+    Verb,
+    View,
+)
 from quorate.plugin.resource.deriving import derive, tenant_deletion, tenant_rows_of
 from quorate.plugin.resource.handlers import find_row, get_row, remove_row, write_row
 from quorate.plugin.resource.reading import read_family, read_rows
@@ -18,15 +32,22 @@ from quorate.plugin.resource.tenants import (
 
 __all__ = [
     "TENANTS",
+    "Admission",
     "Binding",
+    "Checks",
     "History",
+    "Item",
+    "Life",
     "Remake",
     "Resource",
+    "Serving",
+    "Storage",
     "Stored",
     "TenantCascade",
     "TenantRows",
     "Ttl",
     "Verb",
+    "View",
     "bind",
     "column_of",
     "derive",

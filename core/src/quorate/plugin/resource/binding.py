@@ -129,16 +129,16 @@ class Binding:
     @cached_property
     def noun(self) -> str:
         """The noun for one row."""
-        return self.resource.noun or spaced(self.resource.row.DESCRIPTOR.name)
+        return self.resource.view.noun or spaced(self.resource.row.DESCRIPTOR.name)
 
     @cached_property
     def keyed(self) -> type[Message]:
         """The message with the fields of the key: the row, or the answer in its place."""
         resource = self.resource
         known = resource.row.DESCRIPTOR.fields_by_name
-        if resource.answer is None or all(name in known for name in resource.key):
+        if resource.serving.answer is None or all(name in known for name in resource.key):
             return resource.row
-        return resource.answer
+        return resource.serving.answer
 
     @cached_property
     def key_of(self) -> KeyOf:
@@ -150,8 +150,8 @@ class Binding:
 
     def key_of_item(self, write: Write) -> Callable[[Any], bytes]:
         """Return a function that finds the key of a verb's item: bytes are keys, text is a name."""
-        if write.spec.key is not None:
-            return write.spec.key
+        if write.spec.item.key is not None:
+            return write.spec.item.key
         if write.item is not None:
             return self.key_of
         return keys.pack if write.key_is_text else bytes
@@ -162,8 +162,8 @@ class Binding:
         count = len(self.resource.shard_by)
         if not count:
             return self._only_shard
-        if self.resource.shard_of is not None:
-            return self.resource.shard_of
+        if self.resource.storage.shard_of is not None:
+            return self.resource.storage.shard_of
         if count == len(self.resource.key):
             return bytes
         return lambda key: keys.pack(*keys.unpack(key)[:count])
@@ -174,7 +174,7 @@ class Binding:
         if not fields:
             return self._only_shard
         key_of = self.key_of_item(write)
-        shard_of = self.resource.shard_of
+        shard_of = self.resource.storage.shard_of
         if shard_of is None and len(fields) == len(self.resource.key):
             return key_of
         if shard_of is not None or not all(map(write.has, fields)):
@@ -202,7 +202,7 @@ class Binding:
         return lambda item: str(keys.unpack(key_of(item))[0])
 
     def _only_shard(self, _: object) -> bytes:
-        return self.resource.shard_key
+        return self.resource.storage.shard_key
 
     @cached_property
     def parts(self) -> tuple[str, ...]:
@@ -234,7 +234,7 @@ class Binding:
     def fixed(self) -> frozenset[str]:
         """The fields that no update changes."""
         resource = self.resource
-        return frozenset({*resource.key, *resource.internal, CREATED, UPDATED, EXPECTED})
+        return frozenset({*resource.key, *resource.serving.internal, CREATED, UPDATED, EXPECTED})
 
 
 def packer(fields: Sequence[str]) -> KeyOf:
@@ -259,10 +259,10 @@ _cache: Final[dict[int, Binding]] = {}
 def _internal_verbs(resource: Resource[Any]) -> dict[str, Verb]:
     """Return the verbs that no client sends: they end rows."""
     found = {}
-    if resource.sweep is not None:
-        found[SWEEP] = Verb(message=resource.sweep)
-    if resource.ttl is not None:
-        found[EXPIRE] = Verb(message=resource.ttl.expire)
+    if resource.life.sweep is not None:
+        found[SWEEP] = Verb(message=resource.life.sweep)
+    if resource.life.ttl is not None:
+        found[EXPIRE] = Verb(message=resource.life.ttl.expire)
     return found
 
 
@@ -274,7 +274,7 @@ class _Binder:
         self._problems: Final[list[tuple[str, str]]] = []
         self._row: Final = resource.row.DESCRIPTOR
         self._verbs: Final = {**resource.verbs, **_internal_verbs(resource)}
-        names = resource.serves or tuple(each.name for each in resource.service.methods)
+        names = resource.serving.methods or tuple(each.name for each in resource.service.methods)
         self._methods: Final = {
             name: resource.service.methods_by_name[name]
             for name in names
@@ -292,10 +292,12 @@ class _Binder:
         own = []
         own_reads: dict[str, list[MethodDescriptor]] = {}
         for method in self._methods.values():
-            if resource.servicer is not None and hasattr(resource.servicer, method.name):
+            if resource.serving.servicer is not None and hasattr(
+                resource.serving.servicer, method.name
+            ):
                 own.append(method.name)
                 spec = resource.verbs.get(self._verb(method.name))
-                if spec is None or not spec.by_hand:
+                if spec is None or not spec.admission.by_hand:
                     own_reads.setdefault(self._verb(method.name), []).append(method)
                     continue
             by_verb.setdefault(self._verb(method.name), []).append(method)
@@ -319,10 +321,10 @@ class _Binder:
                             f"has the method {method.name} and no verb {verb}",
                             meant(verb, self._verbs, fix),
                         )
-        if resource.tenant and resource.cascade is True and "Delete" not in writes:
+        if resource.tenant and resource.life.cascade is True and "Delete" not in writes:
             self._problem(
                 "has a tenant and no verb Delete",
-                "add `rpc Delete` to the service, or cascade=False",
+                "add `rpc Delete` to the service, or life=Life(cascade=False)",
             )
         problems = tuple(self._problems)
         asked = {
@@ -339,8 +341,8 @@ class _Binder:
 
     def _check_fields(self) -> None:
         resource, known = self._resource, dict(self._row.fields_by_name)
-        if resource.answer is not None:
-            known |= resource.answer.DESCRIPTOR.fields_by_name
+        if resource.serving.answer is not None:
+            known |= resource.serving.answer.DESCRIPTOR.fields_by_name
         for method in self._methods.values():
             if self._verb(method.name) == "Get":
                 known |= method.input_type.fields_by_name
@@ -349,7 +351,7 @@ class _Binder:
         for what, names in (
             ("key", resource.key),
             ("shard_by", resource.shard_by),
-            ("internal", resource.internal),
+            ("internal", resource.serving.internal),
             ("tenant", filter(None, [resource.tenant])),
         ):
             for name in names:
@@ -363,13 +365,13 @@ class _Binder:
             self._problem("has a shard_by that does not begin its key", "begin the key with it")
         if resource.tenant and resource.key[:1] != (resource.tenant,):
             self._problem("has a tenant that does not begin its key", "begin the key with it")
-        if isinstance(resource.limit, str):
-            if resource.limit and not resource.tenant:
+        if isinstance(resource.life.limit, str):
+            if resource.life.limit and not resource.tenant:
                 self._problem("has a limit and no tenant", "name the field of the tenant")
-        elif resource.limit and resource.parent is None:
+        elif resource.life.limit and resource.life.parent is None:
             self._problem("has a limit and no parent", "name the parent")
-        if resource.parent is not None:
-            self._check_parent(resource.parent)
+        if resource.life.parent is not None:
+            self._check_parent(resource.life.parent)
 
     def _check_parent(self, parent: Resource[Any]) -> None:
         resource, count = self._resource, len(parent.key)
@@ -380,12 +382,17 @@ class _Binder:
                 f"begin the key with the {count} parts of the parent's, and add one",
             )
         same = (resource.group, len(resource.shard_by)) == (parent.group, len(parent.shard_by))
-        if not same or len(resource.shard_by) > count or resource.shard_of or parent.shard_of:
+        if (
+            not same
+            or len(resource.shard_by) > count
+            or resource.storage.shard_of
+            or parent.storage.shard_of
+        ):
             self._problem(
                 f"does not lie in the shards of its parent {parent.family}",
                 "give both the same group, and a shard_by of as many first parts of the key",
             )
-        if parent.sweep is None or DELETING not in parent.internal:
+        if parent.life.sweep is None or DELETING not in parent.serving.internal:
             self._problem(
                 f"has the parent {parent.family}, which cannot be deleted in steps",
                 f"give the parent a sweep, and its row an internal field `int64 {DELETING}`",
@@ -413,7 +420,7 @@ class _Binder:
         spec = self._verbs.get(verb, Verb())
         if (
             verb not in (*DERIVED, SWEEP, EXPIRE)
-            and not spec.by_hand
+            and not spec.admission.by_hand
             and (spec.apply is None) == (spec.apply_all is None)
         ):
             self._problem(
@@ -475,7 +482,7 @@ class _Binder:
 
     def _read(self, method: MethodDescriptor) -> Read | None:
         request, response = method.input_type, method.output_type
-        answer = self._resource.answer
+        answer = self._resource.serving.answer
         shown = (answer or self._resource.row).DESCRIPTOR.full_name
         verb = self._verb(method.name)
         read = Read(

@@ -114,11 +114,11 @@ def tenant_rows_of(resource: Resource[Any]) -> TenantRows:
 
     async def keys_of(node: NodeApi, tenant: str) -> AsyncIterator[Sequence[bytes]]:
         async for page in reads.keys_of(node, tenant):
-            for part in in_parts(page, resource.deletions):
+            for part in in_parts(page, resource.life.deletions):
                 yield part
 
-    if callable(resource.cascade):
-        return TenantRows(keys_of=keys_of, erase=resource.cascade)
+    if callable(resource.life.cascade):
+        return TenantRows(keys_of=keys_of, erase=resource.life.cascade)
     delete = binding.writes["Delete"]
 
     def erase(_: NodeApi, found: Sequence[bytes]) -> Message:
@@ -139,7 +139,7 @@ def tenant_deletion(
     plugin: str, bindings: Sequence[Binding], more: Sequence[TenantRows] = (), group: str = ""
 ) -> tuple[Query[Any] | Controller | Extension, ...]:
     """Return a plugin's part in the deletion of tenants with rows under `bindings`."""
-    held = [each for each in bindings if each.resource.tenant and each.resource.cascade]
+    held = [each for each in bindings if each.resource.tenant and each.resource.life.cascade]
     tenant_rows = (*(tenant_rows_of(each.resource) for each in held), *more)
     if not tenant_rows:
         return ()
@@ -183,20 +183,20 @@ def tenant_deletion(
 def _families(bindings: Sequence[Binding]) -> Iterator[ColumnFamily]:
     for binding in bindings:
         resource = binding.resource
-        shard_key = binding.shard_of if resource.shard_by or resource.shard_key else None
+        shard_key = binding.shard_of if resource.shard_by or resource.storage.shard_key else None
         family = ColumnFamily(
             name=resource.family,
             group=resource.group,
             row=resource.row,
             shard_key=shard_key,
-            mirrored=resource.mirrored,
-            previous=resource.previous,
-            counted=resource.counted,
-            departs=resource.departs,
+            mirrored=resource.storage.mirrored,
+            previous=resource.storage.previous,
+            counted=resource.storage.counted,
+            departs=resource.storage.departs,
             place=place_of(binding),
         )
         yield placed(family, resource.where)
-        if resource.limit:
+        if resource.life.limit:
             # Its keys are those of the tenants, by which rows are spread if they are at all.
             yield ColumnFamily(
                 name=counts_family(resource.family),
@@ -207,7 +207,7 @@ def _families(bindings: Sequence[Binding]) -> Iterator[ColumnFamily]:
 
 def _shard_key_of_counts(binding: Binding) -> Any:
     """Counts of a parent lie in its shard; those of a tenant in the shard of its rows."""
-    return bytes if isinstance(binding.resource.limit, str) else binding.shard_of
+    return bytes if isinstance(binding.resource.life.limit, str) else binding.shard_of
 
 
 def _writes(bindings: Sequence[Binding], below: Beneath) -> Iterator[tuple[Binding, Write]]:
@@ -216,10 +216,10 @@ def _writes(bindings: Sequence[Binding], below: Beneath) -> Iterator[tuple[Bindi
         # What deletes comes last, so that the examples of the others find their rows.
         for write in sorted(binding.writes.values(), key=_order):
             spec = write.spec
-            if spec.by_hand and spec.apply is None and spec.apply_all is None:
+            if spec.admission.by_hand and spec.apply is None and spec.apply_all is None:
                 continue
             if write.verb == "Delete" and (
-                binding.resource.family in below or (below and binding.resource.parent)
+                binding.resource.family in below or (below and binding.resource.life.parent)
             ):
                 last.insert(0, (binding, write))
             else:
@@ -237,8 +237,10 @@ def _order(write: Write) -> int:
 def _command(binding: Binding, write: Write, below: Sequence[Binding]) -> Command[Any]:
     key_of = binding.key_of_item(write)
     spec = write.spec
-    named = write.item is None or spec.key is not None or all(map(write.has, binding.resource.key))
-    called = bool(write.batches or write.singles) and not spec.by_hand
+    named = (
+        write.item is None or spec.item.key is not None or all(map(write.has, binding.resource.key))
+    )
+    called = bool(write.batches or write.singles) and not spec.admission.by_hand
     return Command(
         message=write.command,
         group=binding.resource.group,
@@ -248,16 +250,16 @@ def _command(binding: Binding, write: Write, below: Sequence[Binding]) -> Comman
             get=write.items,
             shard_key=binding.shard_of_item(write),
             make=lambda whole, items: write.of(items, whole),
-            key=key_of if named and not spec.repeats else None,
+            key=key_of if named and not spec.item.repeats else None,
             tenant=binding.tenant_of_item(write),
         ),
         keys=(lambda item: (key_of(item),)) if named else None,
         validate=validate_of(binding, write),
-        admit=spec.admit,
-        public=called if spec.public is None else spec.public,
+        admit=spec.admission.admit,
+        public=called if spec.admission.public is None else spec.admission.public,
         access=access_of_write(binding, write),
         frees=write.verb == "Delete",
-        level=spec.level,
+        level=spec.admission.level,
         examples=tuple(_examples(binding, write)),
     )
 
@@ -272,10 +274,10 @@ def _reads(binding: Binding, write: Write) -> tuple[str, ...]:
 def _timers(bindings: Sequence[Binding]) -> Iterator[Timer]:
     for binding in bindings:
         resource = binding.resource
-        if resource.sweep is not None:
-            yield _timer(deletion_timer(resource.family), resource.group, resource.sweep)
-        if resource.ttl is not None:
-            yield _timer(life_timer(resource.family), resource.group, resource.ttl.expire)
+        if resource.life.sweep is not None:
+            yield _timer(deletion_timer(resource.family), resource.group, resource.life.sweep)
+        if resource.life.ttl is not None:
+            yield _timer(life_timer(resource.family), resource.group, resource.life.ttl.expire)
 
 
 def _timer(name: str, group: str, due: Any) -> Timer:
@@ -283,11 +285,9 @@ def _timer(name: str, group: str, due: Any) -> Timer:
 
 
 def _examples(binding: Binding, write: Write) -> Iterator[Message]:
-    if write.spec.command_examples:
-        yield from write.spec.command_examples
-        return
-    if write.spec.examples:
-        yield write.of(list(write.spec.examples))
+    if examples := write.spec.examples:
+        whole = [each for each in examples if isinstance(each, write.command)]
+        yield from whole or [write.of(list(examples))]
         return
     resource = binding.resource
     if write.verb in (SWEEP, EXPIRE) and resource.examples:
@@ -334,12 +334,12 @@ def _shared(bindings: Sequence[Binding]) -> Iterator[tuple[str, str]]:
                 )
                 yield (
                     f"resources {families} both serve {method} of {name}",
-                    "name in `serves` which methods each of them has",
+                    "give each serving=Serving(methods=...) with its own methods",
                 )
             elif not count and not any(each.problems for each in found):
                 yield (
                     f"service {name} has the method {method}, which no resource serves",
-                    "name it in the `serves` of one, or remove the rpc from the .proto file",
+                    "name it in the `methods` of one, or remove the rpc from the .proto file",
                 )
 
 

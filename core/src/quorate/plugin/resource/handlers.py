@@ -56,7 +56,7 @@ def handler_of(binding: Binding, write: Write, below: Sequence[Binding] = ()) ->
 
 def shown(binding: Binding) -> Callable[[bytes, bytes, int], bytes]:
     """Return the function that encodes an answer from a key, its row and its revision."""
-    answer = binding.resource.answer
+    answer = binding.resource.serving.answer
     if answer is None:
         return lambda _, row, __: row
     kind = binding.resource.row.DESCRIPTOR
@@ -139,10 +139,10 @@ def _create(binding: Binding, write: Write) -> Handler:
 def _put(binding: Binding, write: Write) -> Handler:
     resource = binding.resource
     new, finish = _new_row(binding, write), _finish(binding)
-    kept = [CREATED, *resource.internal]
+    kept = [CREATED, *resource.serving.internal]
     kept = [name for name in kept if name in resource.row.DESCRIPTOR.fields_by_name]
     make = _maker(binding, write)
-    owned, guarded = _is_owned(binding), resource.sweep is not None
+    owned, guarded = _is_owned(binding), resource.life.sweep is not None
 
     def put(txn: Txn, _: Any, item: Any, __: bytes, stored: bytes | None, owners: Owners) -> Any:
         if stored is None:
@@ -183,10 +183,10 @@ def _update(binding: Binding, write: Write) -> Handler:
 
 def _delete(binding: Binding, write: Write, below: Sequence[Binding]) -> Handler:
     resource = binding.resource
-    family, changed = resource.family, resource.changed
+    family, changed = resource.family, resource.storage.changed
     of_item = write.has(MISSING_OK)
     of_command = MISSING_OK in write.command.DESCRIPTOR.fields_by_name
-    plain = not below and resource.ttl is None
+    plain = not below and resource.life.ttl is None
 
     def delete(
         txn: Txn, command: Any, item: Any, key: bytes, stored: bytes | None, owners: Owners
@@ -213,7 +213,7 @@ def _maker(binding: Binding, write: Write) -> Callable[[Any], Any]:
     """Return the function that makes a row of an item, with the fields that callers may set."""
     resource = binding.resource
     known = resource.row.DESCRIPTOR.fields_by_name
-    cleared = [name for name in (CREATED, UPDATED, *resource.internal) if name in known]
+    cleared = [name for name in (CREATED, UPDATED, *resource.serving.internal) if name in known]
     if write.item is resource.row:
 
         def copy(item: Any) -> Any:
@@ -238,7 +238,7 @@ def _new_row(binding: Binding, write: Write) -> Callable[[Txn, Any, Owners], Any
     resource = binding.resource
     make, finish = _maker(binding, write), _finish(binding)
     created = CREATED in resource.row.DESCRIPTOR.fields_by_name
-    owned, limited = _is_owned(binding), bool(resource.limit)
+    owned, limited = _is_owned(binding), bool(resource.life.limit)
 
     def new(txn: Txn, item: Any, owners: Owners) -> Any:
         if owned:
@@ -256,7 +256,7 @@ def _new_row(binding: Binding, write: Write) -> Callable[[Txn, Any, Owners], Any
 
 def _finish(binding: Binding) -> Callable[[Txn, Any, Any], Any]:
     """Return the function that completes every row before it is written."""
-    changed = binding.resource.changed
+    changed = binding.resource.storage.changed
     stamped, kept = binding.stamped, _is_kept(binding)
 
     def finish(txn: Txn, before: Any, row: Any) -> Any:
@@ -272,11 +272,11 @@ def _finish(binding: Binding) -> Callable[[Txn, Any, Any], Any]:
 
 
 def _is_owned(binding: Binding) -> bool:
-    return bool(binding.resource.tenant) or binding.resource.parent is not None
+    return bool(binding.resource.tenant) or binding.resource.life.parent is not None
 
 
 def _is_kept(binding: Binding) -> bool:
-    return binding.resource.ttl is not None or binding.resource.history is not None
+    return binding.resource.life.ttl is not None or binding.resource.life.history is not None
 
 
 def _compare(binding: Binding, item: Any, found: Row | None) -> None:
@@ -297,7 +297,7 @@ def _compare(binding: Binding, item: Any, found: Row | None) -> None:
 
 def missing(binding: Binding, item: Any) -> NoReturn:
     """Refuse an item whose row is not there."""
-    code = binding.resource.missing
+    code = binding.resource.serving.missing
     raise Rejected(code, f"there is no {binding.noun} {binding.named(item)}")
 
 

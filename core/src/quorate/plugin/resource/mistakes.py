@@ -65,19 +65,19 @@ def mistakes_of(binding: Binding, families: Collection[str]) -> Faults:
 
 
 def _numbers(resource: Resource[Any]) -> Faults:
-    for name in ("lookups", "deletions"):
-        value = getattr(resource, name)
+    bounds = {"lookups": resource.serving.lookups, "deletions": resource.life.deletions}
+    for name, value in bounds.items():
         if not 1 <= value <= LARGEST_PAGE:
             yield f"has {name}={value}", f"give it a number from 1 to {LARGEST_PAGE}"
-    if isinstance(resource.limit, int) and resource.limit < 0:
-        yield f"has limit={resource.limit}", "give it at least 1, or leave it out"
-    if resource.history is not None and resource.history.keep < 1:
-        yield f"has a history that keeps {resource.history.keep} states", "keep at least 1"
+    if isinstance(resource.life.limit, int) and resource.life.limit < 0:
+        yield f"has limit={resource.life.limit}", "give it at least 1, or leave it out"
+    if resource.life.history is not None and resource.life.history.keep < 1:
+        yield f"has a history that keeps {resource.life.history.keep} states", "keep at least 1"
 
 
 def _life(resource: Resource[Any], families: Collection[str]) -> Faults:
     known = resource.row.DESCRIPTOR.fields_by_name
-    ttl: Ttl | None = resource.ttl
+    ttl: Ttl | None = resource.life.ttl
     if ttl is not None:
         integers = [each.name for each in known.values() if _is_integer(each)]
         if ttl.field not in known:
@@ -92,7 +92,7 @@ def _life(resource: Resource[Any], families: Collection[str]) -> Faults:
                 f"has a ttl with {ttl.expire.DESCRIPTOR.name}, which has no keys",
                 "write `repeated bytes keys = 1;` in it",
             )
-    history: History | None = resource.history
+    history: History | None = resource.life.history
     if history is None:
         return
     if history.family not in families:
@@ -113,36 +113,36 @@ def _life(resource: Resource[Any], families: Collection[str]) -> Faults:
 def _named(binding: Binding, families: Collection[str]) -> Faults:
     """Check names that stand in a declaration for something else."""
     resource = binding.resource
-    if resource.parent is not None and resource.parent.family not in families:
+    if resource.life.parent is not None and resource.life.parent.family not in families:
         yield (
-            f"has the parent {resource.parent.family}, which is no resource of the plugin",
+            f"has the parent {resource.life.parent.family}, which is no resource of the plugin",
             "return the parent from quorate_resources too",
         )
     for name in resource.check_key:
         if name not in resource.key:
             yield f"has a check_key of {name!r}, no part of the key", meant(name, resource.key)
-    if resource.remake is not None and resource.remake.verb not in binding.writes:
-        verb = resource.remake.verb
+    if resource.view.remake is not None and resource.view.remake.verb not in binding.writes:
+        verb = resource.view.remake.verb
         yield f"is remade by the unknown verb {verb}", meant(verb, binding.writes)
     for verb, spec in resource.verbs.items():
         write = binding.writes.get(verb)
-        if spec.by_hand and write is not None:
+        if spec.admission.by_hand and write is not None:
             for method in (*write.batches, *write.singles):
                 if method not in binding.own:
                     yield (
                         f"has the verb {verb} by hand, and its servicer has no method {method}",
                         f"write `async def {method}(self, request, context)` in the servicer",
                     )
-        if spec.access is not None and spec.access.right not in RIGHTS:
-            right = spec.access.right
+        if spec.admission.access is not None and spec.admission.access.right not in RIGHTS:
+            right = spec.admission.access.right
             yield f"has the unknown access right {right!r} of {verb}", meant(right, RIGHTS)
 
 
 def _answer(resource: Resource[Any]) -> Faults:
     """Check that an answer in the place of a row reads its bytes rightly."""
-    if resource.answer is None:
+    if resource.serving.answer is None:
         return
-    row, has = resource.row.DESCRIPTOR, resource.answer.DESCRIPTOR
+    row, has = resource.row.DESCRIPTOR, resource.serving.answer.DESCRIPTOR
     if any(each.message_type is row for each in has.fields):
         return
     for field in row.fields:
@@ -191,11 +191,11 @@ def _examples(binding: Binding) -> Faults:
 
 def _write(binding: Binding, write: Write) -> Faults:
     spec, resource = write.spec, binding.resource
-    if spec.by_hand:
+    if spec.admission.by_hand:
         return
     command = write.command.DESCRIPTOR
     derived = write.verb in DERIVED and spec.apply is None and spec.apply_all is None
-    if write.item is not None and spec.key is None:
+    if write.item is not None and spec.item.key is None:
         item = write.item.DESCRIPTOR
         wanted = resource.key if derived else resource.shard_by
         yield from _lacking(binding, item, wanted, f"the verb {write.verb}")
@@ -204,9 +204,9 @@ def _write(binding: Binding, write: Write) -> Faults:
     own = {write.field, UPDATE_MASK} if write.verb == "Update" else {write.field}
     if write.verb == "Delete":
         own |= {MISSING_OK}
-    if spec.validate is None and spec.admit is None:
+    if spec.checks.command is None and spec.admission.admit is None:
         yield from _ignored(command, own)
-        if write.item is not None and write.item is not resource.row and spec.check is None:
+        if write.item is not None and write.item is not resource.row and spec.checks.item is None:
             yield from _ignored(write.item.DESCRIPTOR, _of_item(binding, write))
         for name, holder in write.singles.items():
             if holder:
@@ -336,12 +336,12 @@ def _ignored(kind: Any, known: Collection[str]) -> Faults:
 
 def _is_kept(resource: Resource[Any], read: Read, field: Any) -> bool:
     """Return whether `keep` looks at a field: it makes a predicate of it, or refuses it."""
-    if resource.keep is None:
+    if resource.serving.keep is None:
         return False
     request = read.request()
     try:
         _fill(request, field)
-        return resource.keep(request) is not None
+        return resource.serving.keep(request) is not None
     except Exception:  # noqa: BLE001 - it looked at what was given
         return True
 

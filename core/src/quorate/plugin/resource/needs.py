@@ -19,12 +19,12 @@ def place_of(binding: Binding) -> Callable[[bytes], Place]:
 
 def access_of_write(binding: Binding, write: Write) -> Access:
     """Return the access that a verb's command requires for each item."""
-    if write.spec.access is not None:
-        return write.spec.access
+    if write.spec.admission.access is not None:
+        return write.spec.admission.access
     family, names = binding.resource.family, binding.resource.key[:2]
     if write.item is None and write.key_is_text and not binding.tenant:
         return Access(right="write", domain=family)
-    if write.item is not None and write.spec.key is None and _has(write.item, names):
+    if write.item is not None and write.spec.item.key is None and _has(write.item, names):
         tenant, key = _tenant_and_key(binding, binding.resource.key)
         return Access(right="write", domain=family, tenant=tenant, key=key)
     key_of, place = binding.key_of_item(write), place_of(binding)
@@ -64,7 +64,7 @@ def needs_of(binding: Binding) -> tuple[Mapping[str, Access], frozenset[str]]:
     found: dict[str, Access] = {}
     by_command: set[str] = set()
     for write in binding.writes.values():
-        if write.spec.by_hand:
+        if write.spec.admission.by_hand:
             continue
         access = access_of_write(binding, write)
         held = {**dict.fromkeys(write.batches, write.field), **write.singles}
@@ -72,7 +72,7 @@ def needs_of(binding: Binding) -> tuple[Mapping[str, Access], frozenset[str]]:
         by_command.update(held)
     for verb, reads in binding.reads.items():
         found.update({read.method: access_of_read(binding, verb, read) for read in reads})
-    return found | dict(binding.resource.access), frozenset(by_command)
+    return found | dict(binding.resource.serving.access), frozenset(by_command)
 
 
 def _tenant_and_key(binding: Binding, parts: Sequence[str]) -> tuple[str, str]:

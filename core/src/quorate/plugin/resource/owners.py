@@ -42,12 +42,12 @@ class Owners:
             name = getattr(item, self._tenant_field)
             if type(self._tenants.get(name)) is not Tenant:
                 self._tenant(name)
-        if self._resource.parent is None:
+        if self._resource.life.parent is None:
             return
         for binding, key_of in self._above:
             key = key_of(item)
             if key not in self._parents:
-                direct = binding.resource is self._resource.parent
+                direct = binding.resource is self._resource.life.parent
                 self._parents[key] = _parent_fault(self._txn, binding, key, direct=direct)
             refusal = self._parents[key]
             if refusal is not None:
@@ -56,17 +56,17 @@ class Owners:
     def add(self, item: Any) -> None:
         """Count a new row; refuse it at the limit."""
         resource = self._resource
-        if not resource.limit:
+        if not resource.life.limit:
             return
         noun = f"{self._binding.noun}s"
-        if isinstance(resource.limit, str):
+        if isinstance(resource.life.limit, str):
             name = getattr(item, resource.tenant)
             key, owner = keys.pack(name), f"tenant {name}"
-            most = limit_of(self._tenant(name), resource.limit)
-            noun = f"{noun} ({resource.limit})"
+            most = limit_of(self._tenant(name), resource.life.limit)
+            noun = f"{noun} ({resource.life.limit})"
         else:
             above, key_of = self._above[0]
-            key, most = key_of(item), resource.limit
+            key, most = key_of(item), resource.life.limit
             owner = f"{above.noun} {_shown(key)}"
         count = self._count(key)
         if most is not None and count >= most:
@@ -77,9 +77,9 @@ class Owners:
 
     def remove(self, key: bytes) -> None:
         """Count a row less, by its key."""
-        if self._resource.limit:
+        if self._resource.life.limit:
             parts = keys.unpack(key)
-            named = isinstance(self._resource.limit, str)
+            named = isinstance(self._resource.life.limit, str)
             owner = keys.pack(*parts[: 1 if named else self._parts])
             self._rows[owner] = max(0, self._count(owner) - 1)
 
@@ -96,16 +96,16 @@ class Owners:
     def _above(self) -> list[tuple[Binding, Callable[[Any], bytes]]]:
         """The parent, its own, and so on, each with its key's part of an item's."""
         found = []
-        above = self._resource.parent
+        above = self._resource.life.parent
         while above is not None:
             names = self._resource.key[: len(above.key)]
             found.append((bind(above), packer(names)))
-            above = above.parent
+            above = above.life.parent
         return found
 
     @cached_property
     def _parts(self) -> int:
-        return 0 if self._resource.parent is None else len(self._resource.parent.key)
+        return 0 if self._resource.life.parent is None else len(self._resource.life.parent.key)
 
     def _tenant(self, name: str) -> Any:
         found = self._tenants.get(name)
@@ -134,7 +134,7 @@ def deleting(row: Any) -> bool:
 
 def refuse_deleting(binding: Binding, row: Any) -> None:
     """Refuse to change a row that is being deleted with what belongs to it."""
-    if binding.resource.sweep is not None and deleting(row):
+    if binding.resource.life.sweep is not None and deleting(row):
         raise Rejected(
             "FAILED_PRECONDITION",
             f"{binding.noun} {binding.named(row)} is being deleted: it takes nothing",
@@ -146,7 +146,7 @@ def _parent_fault(txn: Txn, binding: Binding, key: bytes, *, direct: bool) -> Re
     named = f"{binding.noun} {_shown(key)}"
     if stored is None:
         # What is further up has a row in between, which is deleted before it.
-        missing = Rejected(binding.resource.missing, f"there is no {named}: create it")
+        missing = Rejected(binding.resource.serving.missing, f"there is no {named}: create it")
         return missing if direct else None
     if deleting(binding.resource.row.FromString(stored)):
         reason = f"{named} is being deleted: it takes nothing"

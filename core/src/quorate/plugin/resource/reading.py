@@ -131,7 +131,7 @@ class Reads:
         given = [(name, getattr(asked, name)) for name in self._asked(asked)]
         equal = [each for each in given if not is_repeated(fields[each[0]])]
         within = [each for each in given if is_repeated(fields[each[0]])]
-        more = self.binding.resource.keep and self.binding.resource.keep(asked)
+        more = self.binding.resource.serving.keep and self.binding.resource.serving.keep(asked)
         if not given:
             return more
 
@@ -175,14 +175,16 @@ class Reads:
         [row] = await self.rows(node, [keys.pack(*values)], request)
         if row is None:
             shown_as = " of ".join(map(str, reversed(values)))
-            raise Rejected(binding.resource.missing, f"there is no {binding.noun} {shown_as}")
+            raise Rejected(
+                binding.resource.serving.missing, f"there is no {binding.noun} {shown_as}"
+            )
         return shown(binding)(row.key, row.value, row.revision)
 
     async def get_many(self, node: NodeApi, read: Read, request: Any) -> bytes:
         """Return the rows that a request names: the existing ones, or one answer for each name."""
         binding = self.binding
         named = list(getattr(request, read.many))
-        check_count(read.many, named, binding.resource.lookups)
+        check_count(read.many, named, binding.resource.serving.lookups)
         if not named:
             return b""
         for position, each in enumerate(named):
@@ -260,7 +262,7 @@ class Reads:
         """Yield the keys that begin with these parts, page by page."""
         start, end = keys.prefix(*leading) if leading else _ALL
         resource = self.binding.resource
-        shard_key = None if resource.shard_by else resource.shard_key
+        shard_key = None if resource.shard_by else resource.storage.shard_key
         token = b"\0"
         while token:
             rows, token, _ = await self._page(
@@ -299,7 +301,7 @@ class Reads:
             start, end = keys.prefix(*given) if given else _ALL
         count = len(binding.resource.shard_by)
         if not count:
-            return start, end, binding.resource.shard_key
+            return start, end, binding.resource.storage.shard_key
         if len(given) < count:
             return start, end, None
         return start, end, binding.shard_of(keys.pack(*given[:count]))
@@ -316,7 +318,7 @@ class Reads:
         keys_only: bool = False,
     ) -> tuple[list[StoredRow], bytes, int]:
         """Return at most `size` rows and the key after which the next page begins."""
-        keep = self.binding.resource.keep
+        keep = self.binding.resource.serving.keep
         filtered = request is not None and (
             (keep is not None and keep(request) is not None) or next(self._asked(request), None)
         )
@@ -406,7 +408,7 @@ def _wrapping(binding: Binding, read: Read) -> tuple[Callable[[bytes | None], by
     """Return the function that makes a row an element, and whether each name is answered."""
     assert read.rows is not None
     outer = read.rows.number
-    kind = (binding.resource.answer or binding.resource.row).DESCRIPTOR
+    kind = (binding.resource.serving.answer or binding.resource.row).DESCRIPTOR
     if read.rows.message_type is kind:
         return lambda row: head(outer, len(row or b"")) + (row or b""), False
     inner = inner_field(read.rows, kind).number

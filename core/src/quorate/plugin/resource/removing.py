@@ -33,10 +33,10 @@ def beneath(bindings: Sequence[Binding]) -> Beneath:
     """Return, by family, the resources whose rows belong to its rows, the last of a line first."""
     found: dict[str, list[Binding]] = {}
     for binding in bindings:
-        above: Resource[Any] | None = binding.resource.parent
+        above: Resource[Any] | None = binding.resource.life.parent
         while above is not None:
             found.setdefault(above.family, []).append(binding)
-            above = above.parent
+            above = above.life.parent
     by_depth = {
         family: sorted(rows, key=lambda each: -_depth(each.resource))
         for family, rows in found.items()
@@ -99,9 +99,9 @@ class Remover:
 
     def _erase(self, binding: Binding, key: bytes, stored: bytes) -> None:
         resource, txn = binding.resource, self._txn
-        if resource.changed is not None:
-            resource.changed(txn, resource.row.FromString(stored), None)
-        if resource.ttl is not None:
+        if resource.storage.changed is not None:
+            resource.storage.changed(txn, resource.row.FromString(stored), None)
+        if resource.life.ttl is not None:
             txn.schedule(life_timer(resource.family), key, None)
         owners = self._owners.get(resource.family)
         if owners is None:
@@ -134,7 +134,7 @@ def sweep_of(binding: Binding, below: Sequence[Binding]) -> Callable[[Txn, Any],
 def expire_of(binding: Binding, below: Sequence[Binding]) -> Callable[[Txn, Any], BatchReply]:
     """Return the handler that ends rows whose time is over, each with an event."""
     resource, timer = binding.resource, life_timer(binding.resource.family)
-    event: Any = None if resource.ttl is None else resource.ttl.expired
+    event: Any = None if resource.life.ttl is None else resource.life.ttl.expired
 
     def expire(txn: Txn, command: Any) -> BatchReply:
         remover = Remover(binding, txn, below)
@@ -163,17 +163,17 @@ def _end(txn: Txn, binding: Binding, remover: Remover, key: bytes, stored: bytes
 def keep_row(txn: Txn, binding: Binding, key: bytes, row: Any) -> None:
     """Restart the time that a row has to live, and keep its state among the former ones."""
     resource = binding.resource
-    if resource.ttl is not None:
-        lives_ms = getattr(row, resource.ttl.field)
+    if resource.life.ttl is not None:
+        lives_ms = getattr(row, resource.life.ttl.field)
         at_ms = txn.proposed_at_ms + lives_ms if lives_ms else None
         txn.schedule(life_timer(resource.family), key, at_ms)
-    if resource.history is not None:
+    if resource.life.history is not None:
         _keep_state(txn, binding, key, row)
 
 
 def _keep_state(txn: Txn, binding: Binding, key: bytes, row: Any) -> None:
     """Write a row as its newest state, and delete the one that is too many."""
-    history: Any = binding.resource.history
+    history: Any = binding.resource.life.history
     newest = next(txn.scan(history.family, key, key + b"\xff", limit=1, reverse=True), None)
     number = 1 if newest is None else int(keys.unpack(newest.key)[-1]) + 1
     parts = dict(zip(binding.resource.key, keys.unpack(key), strict=True))
@@ -186,4 +186,4 @@ def _keep_state(txn: Txn, binding: Binding, key: bytes, row: Any) -> None:
 
 
 def _depth(resource: Resource[Any]) -> int:
-    return 0 if resource.parent is None else 1 + _depth(resource.parent)
+    return 0 if resource.life.parent is None else 1 + _depth(resource.life.parent)

@@ -27,7 +27,7 @@ CheckItem = Callable[[Any, str], None]
 
 def check_item_of(binding: Binding, write: Write) -> Callable[[Message], CheckItem]:
     """Return the check that refuses items of a command without reading stored rows."""
-    check = write.spec.check
+    check = write.spec.checks.item
     resource = binding.resource
     if write.verb in ("Create", "Put", "Update") and check is None:
         check = resource.check
@@ -62,8 +62,8 @@ def check_item_of(binding: Binding, write: Write) -> Callable[[Message], CheckIt
 
 def validate_of(binding: Binding, write: Write) -> Callable[[Message], None]:
     """Return the function that refuses a command with an invalid item."""
-    if write.spec.validate is not None:
-        return write.spec.validate
+    if write.spec.checks.command is not None:
+        return write.spec.checks.command
     check_of = check_item_of(binding, write)
     return lambda command: check_each(write.field, write.items(command), check_of(command))
 
@@ -72,7 +72,7 @@ def methods_of(binding: Binding) -> Mapping[str, Callable[[NodeApi, Any], Any]]:
     """Return the derived methods of a resource, by name."""
     found: dict[str, Callable[[NodeApi, Any], Any]] = {}
     for write in binding.writes.values():
-        if write.spec.by_hand:
+        if write.spec.admission.by_hand:
             continue
         for name in write.batches:
             found[name] = _batch(binding, write)
@@ -101,7 +101,7 @@ def _batch(binding: Binding, write: Write) -> Callable[[NodeApi, Any], Any]:
     async def propose_all(node: NodeApi, request: Any) -> BatchReply:
         return await node.propose(request, BatchReply)
 
-    if write.spec.validate is not None and write.spec.check is None:
+    if write.spec.checks.command is not None and write.spec.checks.item is None:
         return propose_all
 
     async def propose_each(node: NodeApi, request: Any) -> BatchReply:
@@ -134,7 +134,7 @@ class Servicer:
         service = bindings[0].resource.service
         own = [
             make(node)
-            for make in dict.fromkeys(each.resource.servicer for each in bindings)
+            for make in dict.fromkeys(each.resource.serving.servicer for each in bindings)
             if make
         ]
         derived = {name: each for binding in bindings for name, each in methods_of(binding).items()}

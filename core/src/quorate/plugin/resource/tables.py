@@ -41,10 +41,10 @@ _RANGES: Final[dict[int, tuple[int, int]]] = {
 def table_of(binding: Binding) -> Table | None:
     """Return the table of a resource; None when its rows are not all columns, or are not put."""
     resource = binding.resource
-    if isinstance(resource.table, Table):
-        return resource.table
+    if isinstance(resource.view.table, Table):
+        return resource.view.table
     put = binding.writes.get("Put")
-    if not resource.table or put is None or put.item is not resource.row:
+    if not resource.view.table or put is None or put.item is not resource.row:
         return None
     fields = list(_settable(binding))
     if any(each.message_type is not None or is_repeated(each) for each in fields):
@@ -125,7 +125,7 @@ def words_of(enum: EnumDescriptor) -> dict[str, int]:
 
 def _settable(binding: Binding) -> Iterator[FieldDescriptor]:
     resource = binding.resource
-    hidden = {CREATED, UPDATED, *resource.internal}
+    hidden = {CREATED, UPDATED, *resource.serving.internal}
     by_name = resource.row.DESCRIPTOR.fields_by_name
     yield from (by_name[name] for name in resource.key)
     for each in resource.row.DESCRIPTOR.fields:

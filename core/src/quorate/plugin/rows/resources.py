@@ -7,7 +7,7 @@ from functools import partial
 from operator import attrgetter
 from typing import Any, Concatenate, ParamSpec, TypeVar
 
-from quorate.plugin import keys
+from quorate.plugin import Admission, Life, Serving, View, keys
 from quorate.plugin.access import Access
 from quorate.plugin.declarations import ConsolePage, Extension
 from quorate.plugin.node import NodeApi, ShardRef
@@ -110,15 +110,19 @@ def _resource(app: Plugin, declared: RowResource) -> Resource[Any]:
         key=declared.key,
         shard_by=declared.key[:1],
         tenant=declared.key[0] if rooted else "",
-        parent=parent,
-        limit=_limit(declared, rooted),
+        life=Life(
+            parent=parent,
+            limit=_limit(declared, rooted),
+            sweep=getattr(pb, f"Sweep{many}") if swept else None,
+            ttl=_ttl(pb, declared),
+            history=_history(pb, declared),
+        ),
         check=check_of(shape.values()),
         check_key=checks_of_key(shape.values()),
-        internal=(*declared.of(Role.INTERNAL), *([DELETING] if swept else [])),
-        keep=_keep(declared),
-        sweep=getattr(pb, f"Sweep{many}") if swept else None,
-        ttl=_ttl(pb, declared),
-        history=_history(pb, declared),
+        serving=Serving(
+            internal=(*declared.of(Role.INTERNAL), *([DELETING] if swept else [])),
+            keep=_keep(declared),
+        ),
         examples=tuple(_examples(app, declared)),
         verbs={
             each.name: _verb(declared, each, getattr(pb, f"{name}{each.name}"), rooted)
@@ -196,8 +200,8 @@ def _states(app: Plugin, declared: RowResource) -> Resource[Any] | None:
         key=(*declared.key, NUMBER),
         shard_by=declared.key[:1],
         check_key=checks_of_key(declared.shape.values()),
-        parent=app.made[declared.cls],
-        table=False,
+        life=Life(parent=app.made[declared.cls]),
+        view=View(table=False),
     )
 
 
@@ -222,12 +226,14 @@ def _verb(declared: RowResource, verb: VerbOf, item: Any, rooted: bool) -> Verb:
     return Verb(
         apply=apply,
         check=check_of(given.values()),
-        level=verb.level,
-        access=Access(
-            right=verb.access,
-            domain=declared.family,
-            tenant=names[0] if rooted else "",
-            key=(names[1] if len(names) > 1 else "") if rooted else names[0],
+        admission=Admission(
+            level=verb.level,
+            access=Access(
+                right=verb.access,
+                domain=declared.family,
+                tenant=names[0] if rooted else "",
+                key=(names[1] if len(names) > 1 else "") if rooted else names[0],
+            ),
         ),
         examples=tuple(_verb_examples(declared, verb, item)),
     )
@@ -242,7 +248,7 @@ def _applied(cls: type[Row], verb: VerbOf, given: Mapping[str, Field]) -> Callab
     binding, function, read = bind(resource), verb.function, reader_of(given)
     key_of, named = binding.key_of, attrgetter(*resource.key)
     parse, family = resource.row.FromString, resource.family
-    guarded = resource.sweep is not None
+    guarded = resource.life.sweep is not None
     store = row_writer(binding)
 
     def apply(txn: Txn, asked: Any) -> Any:

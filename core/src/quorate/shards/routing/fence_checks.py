@@ -6,8 +6,9 @@ from collections.abc import Callable
 from typing import Final
 
 from quorate.apply.outcomes import FENCED
-from quorate.plugin import FENCE_NAMES, Caller, Fence, FenceNames, NodeApi
+from quorate.plugin import Caller, Fence, NodeApi
 from quorate.plugin.access import Place
+from quorate.plugin.advanced import FENCE_NAMES, FenceNames
 from quorate.plugin.catalog import Catalog
 from quorate.plugin.fences import prefix_of
 from quorate.plugin.keys import shown

@@ -16,16 +16,8 @@ from quorate.apply.entries import Copies
 from quorate.apply.outcomes import CopyBehind
 from quorate.apply.scope import Scope
 from quorate.apply.txn import ShardReader
-from quorate.plugin import (
-    ColumnFamily,
-    Consistency,
-    Invalid,
-    Items,
-    Query,
-    Reader,
-    Rejected,
-    UndeclaredFamilyError,
-)
+from quorate.plugin import ColumnFamily, Consistency, Invalid, Items, Query, Reader, Rejected
+from quorate.plugin.advanced import UndeclaredFamilyError
 from quorate.plugin.catalog import Catalog
 from quorate.plugin.shard_id import ShardId
 from quorate.plugin.slots import slot_of

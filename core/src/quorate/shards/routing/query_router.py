@@ -8,7 +8,8 @@ from typing import Any, Final, TypeVar
 
 from google.protobuf.message import Message
 
-from quorate.plugin import Consistency, Invalid, Query, Rejected, ShardAnswers
+from quorate.plugin import Consistency, Invalid, Query, Rejected
+from quorate.plugin.advanced import ShardAnswers
 from quorate.plugin.catalog import Catalog
 from quorate.plugin.shard_id import ShardId
 from quorate.plugin.splicing import encoded

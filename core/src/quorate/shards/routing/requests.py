@@ -10,7 +10,8 @@ from google.protobuf.message import Message
 from quorate.apply.entries import Copies, LoggedCommand, Stamp
 from quorate.apply.outcomes import OF_SESSION, Outcome
 from quorate.observe import requests
-from quorate.plugin import Fence, Invalid, Rejected, SessionRef
+from quorate.plugin import Fence, Invalid, Rejected
+from quorate.plugin.advanced import SessionRef
 from quorate.plugin.shard_id import ShardId
 from quorate.plugin.splitting import ShardCommand, ShardReply, join, refused
 from quorate.shards.refusals import NotProposedError, OutcomeUnknownError

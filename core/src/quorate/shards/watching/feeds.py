@@ -14,7 +14,8 @@ from typing import Final, NamedTuple, Protocol
 from google.protobuf import descriptor_pool, message_factory
 
 from quorate.apply.entries import index_of, whole
-from quorate.plugin import EmittedEvent, Event, RowEvent
+from quorate.plugin import RowEvent
+from quorate.plugin.advanced import EmittedEvent, Event
 from quorate.plugin.keys import after
 from quorate.plugin.shard_id import ShardId
 from quorate.shards.shard.shard import Shard

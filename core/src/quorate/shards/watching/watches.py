@@ -10,7 +10,7 @@ from typing import Final, NamedTuple
 from weakref import WeakSet
 
 from quorate.apply.entries import whole
-from quorate.plugin import WatchedEvent
+from quorate.plugin.advanced import WatchedEvent
 from quorate.plugin.shard_id import ShardId
 from quorate.shards.refusals import UnreadableError
 from quorate.shards.shard.shard import Shard

@@ -13,7 +13,7 @@ from grpc_health.v1 import health_pb2
 
 from quorate.client import Tls
 from quorate.observe.failpoints import VARIABLE
-from quorate.plugin import Stub
+from quorate.plugin.advanced import Stub
 from quorate.testing.program import Program
 from quorate.testing.waiting import until
 from quorate.v1 import admin_pb2

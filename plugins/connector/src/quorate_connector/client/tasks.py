@@ -26,7 +26,7 @@ class Tasks(Records[pb.Task]):
     async def cursor(self, tenant: str, connector: str, number: int) -> pb.Cursor | None:
         """Return the cursor of a task; None if it has stored none."""
         request = pb.GetCursorRequest(task=_id(tenant, connector, number))
-        return await or_none(self.ask("GetCursor", request, pb.Cursor), TASK.missing)
+        return await or_none(self.ask("GetCursor", request, pb.Cursor), TASK.serving.missing)
 
 
 class Workers:

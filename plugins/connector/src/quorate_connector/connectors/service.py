@@ -9,7 +9,8 @@ from functools import partial
 from typing import Any, Final, TypeVar
 
 from google.protobuf.empty_pb2 import Empty
-from quorate.plugin import CheckedItems, Invalid, NodeApi, Rejected
+from quorate.plugin import Invalid, NodeApi, Rejected
+from quorate.plugin.advanced import CheckedItems
 from quorate.plugin.batches import in_parts, join_parts, weighed_parts
 from quorate.plugin.checking import check_count
 from quorate.plugin.resource import read_family

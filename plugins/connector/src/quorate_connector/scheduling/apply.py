@@ -4,7 +4,8 @@ from collections.abc import Callable
 from functools import cache, partial
 from typing import Final
 
-from quorate.plugin import Rejected, Txn, answer_each
+from quorate.plugin import Rejected, Txn
+from quorate.plugin.advanced import answer_each
 from quorate.v1.batch_pb2 import BatchReply
 
 from quorate_connector import counters

@@ -13,7 +13,8 @@ from typing import Final, TypeVar
 
 from google.protobuf.message import Message
 from quorate.builtin.cluster.api import BROKERS
-from quorate.plugin import Alert, Controller, Metric, NodeApi, ShardRef
+from quorate.plugin import Controller, Metric, NodeApi, ShardRef
+from quorate.plugin.advanced import Alert
 from quorate.plugin.batches import read_pages
 from quorate.v1.batch_pb2 import BatchReply
 

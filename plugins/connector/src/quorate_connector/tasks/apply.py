@@ -4,7 +4,8 @@ from collections.abc import Iterable, Iterator
 from typing import Final
 
 from quorate.builtin.cluster.api import FENCED
-from quorate.plugin import Rejected, Txn, answer_each, still_due
+from quorate.plugin import Rejected, Txn
+from quorate.plugin.advanced import answer_each, still_due
 from quorate.v1.batch_pb2 import BatchReply
 
 from quorate_connector import counters

@@ -9,7 +9,7 @@ from contextlib import suppress
 from typing import Final
 
 from quorate.client import AsyncClient, QuorateError
-from quorate.plugin import DemoScene
+from quorate.plugin.advanced import DemoScene
 
 from quorate_coordination.client import Coordination
 

@@ -9,7 +9,7 @@ from typing import Any, Final, Self
 
 from quorate.client import Tls
 from quorate.client.foreign import CallError, channel_to
-from quorate.plugin import Stub
+from quorate.plugin.advanced import Stub
 
 from quorate_etcd import errors
 from quorate_etcd.serving.statuses import CODES

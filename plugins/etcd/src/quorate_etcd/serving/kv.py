@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import AsyncIterator
 from typing import Final, TypeVar
 
-from quorate.plugin import CallContext, Rejected
+from quorate.plugin import Rejected
+from quorate.plugin.advanced import CallContext
 from quorate.v1.batch_pb2 import BatchReply
 
 from quorate_etcd import errors

@@ -11,7 +11,7 @@ from contextlib import aclosing
 from typing import Any, Final
 
 from google.protobuf.descriptor import MethodDescriptor, ServiceDescriptor
-from quorate.plugin import NotProposedError
+from quorate.plugin.advanced import NotProposedError
 
 from quorate_etcd import errors
 from quorate_etcd.serving.around import Around

@@ -8,7 +8,7 @@ from collections.abc import AsyncIterator
 from contextlib import suppress
 from typing import Final
 
-from quorate.plugin import CallContext
+from quorate.plugin.advanced import CallContext
 
 from quorate_etcd import errors
 from quorate_etcd.serving.renewing import Renewal, Renewals

@@ -11,7 +11,8 @@ from collections.abc import AsyncIterator
 from contextlib import aclosing, asynccontextmanager, suppress
 from typing import Any, Final, NamedTuple
 
-from quorate.plugin import HttpRequest, Rejected
+from quorate.plugin import Rejected
+from quorate.plugin.advanced import HttpRequest
 
 from quorate_etcd import errors
 from quorate_etcd.serving.http.call import Call

@@ -6,7 +6,8 @@ import asyncio
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
 
-from quorate.plugin import NodeApi, ServicePort
+from quorate.plugin import NodeApi
+from quorate.plugin.advanced import ServicePort
 
 from quorate_etcd.config import EtcdConfig
 from quorate_etcd.serving.auth import Auth

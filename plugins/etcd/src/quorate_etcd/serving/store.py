@@ -7,15 +7,8 @@ from collections.abc import Callable
 from typing import Final, Literal, TypeVar
 
 from google.protobuf.message import Message
-from quorate.plugin import (
-    Answers,
-    Consistency,
-    Invalid,
-    NodeApi,
-    NotProposedError,
-    OutcomeUnknownError,
-    Rejected,
-)
+from quorate.plugin import Consistency, Invalid, NodeApi, Rejected
+from quorate.plugin.advanced import Answers, NotProposedError, OutcomeUnknownError
 
 from quorate_etcd import errors
 from quorate_etcd.auth import callers

@@ -7,7 +7,8 @@ from contextlib import contextmanager
 from typing import Final, NamedTuple
 from weakref import WeakKeyDictionary
 
-from quorate.plugin import Access, CallContext, GrpcService, NodeApi
+from quorate.plugin import Access, GrpcService, NodeApi
+from quorate.plugin.advanced import CallContext
 
 from quorate_etcd.families import GROUP, store_key
 from quorate_etcd.serving.identity import Identity

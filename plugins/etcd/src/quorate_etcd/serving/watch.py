@@ -6,7 +6,8 @@ import asyncio
 from collections.abc import AsyncIterator
 from typing import Final
 
-from quorate.plugin import CallContext, Rejected
+from quorate.plugin import Rejected
+from quorate.plugin.advanced import CallContext
 
 from quorate_etcd import errors
 from quorate_etcd.auth.permissions import Need

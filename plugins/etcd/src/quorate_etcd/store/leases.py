@@ -8,7 +8,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Final
 
-from quorate.plugin import Reader, Rejected, Txn, keys, still_due
+from quorate.plugin import Reader, Rejected, Txn, keys
+from quorate.plugin.advanced import still_due
 from quorate.v1.batch_pb2 import BatchReply
 from quorate.v1.rows_pb2 import RowCount
 

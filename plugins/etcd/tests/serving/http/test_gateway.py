@@ -8,7 +8,8 @@ from collections.abc import AsyncIterator
 from typing import Any
 
 import pytest
-from quorate.plugin import HttpAnswer, HttpRequest, Rejected
+from quorate.plugin import Rejected
+from quorate.plugin.advanced import HttpAnswer, HttpRequest
 from quorate_etcd import errors
 from quorate_etcd.serving.http.gateway import Gateway
 from quorate_etcd.serving.http.pages import Pages

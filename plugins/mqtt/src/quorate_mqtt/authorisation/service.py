@@ -15,8 +15,8 @@ from quorate.plugin import (
     Reader,
     Rejected,
     keys,
-    read_range,
 )
+from quorate.plugin.advanced import read_range
 from quorate.plugin.checking import check_name
 from quorate.plugin.resource import TENANTS, tenant_known
 

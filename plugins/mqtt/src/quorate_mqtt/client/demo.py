@@ -9,7 +9,7 @@ from itertools import product
 from typing import Final
 
 from quorate.client import AsyncClient, UnavailableError
-from quorate.plugin import DemoScene
+from quorate.plugin.advanced import DemoScene
 
 from quorate_mqtt.client import Mqtt
 from quorate_mqtt.v1.retained_messages_pb2 import PutRetainedMessageRequest

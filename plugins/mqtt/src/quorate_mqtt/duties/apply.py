@@ -3,17 +3,8 @@
 from typing import Final
 
 from quorate.builtin.cluster.api import BROKERS
-from quorate.plugin import (
-    Command,
-    Controller,
-    Items,
-    NodeApi,
-    Rejected,
-    ShardRef,
-    Txn,
-    answer_each,
-    keys,
-)
+from quorate.plugin import Command, Controller, Items, NodeApi, Rejected, ShardRef, Txn, keys
+from quorate.plugin.advanced import answer_each
 from quorate.plugin.batches import in_parts
 from quorate.v1.batch_pb2 import BatchReply
 

@@ -2,7 +2,8 @@
 
 from typing import Final
 
-from quorate.plugin import ColumnFamily, Reader, Row, Txn, keys, read_range
+from quorate.plugin import ColumnFamily, Reader, Row, Txn, keys
+from quorate.plugin.advanced import read_range
 
 from quorate_mqtt.shards import GROUP, client_shard_of
 from quorate_mqtt.v1.queued_messages_pb2 import AppendMessage, QueuedMessage, QueueHead

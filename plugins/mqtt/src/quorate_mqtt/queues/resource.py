@@ -3,7 +3,8 @@
 from functools import partial
 from typing import Any, Final
 
-from quorate.plugin import Invalid, Rejected, Resource, Txn, Verb, answer_each
+from quorate.plugin import Checks, Invalid, Item, Rejected, Resource, Txn, Verb, View
+from quorate.plugin.advanced import answer_each
 from quorate.plugin.checking import check_each
 from quorate.v1.batch_pb2 import BatchReply
 
@@ -29,9 +30,7 @@ def append_messages(txn: Txn, command: pb.AppendMessages) -> BatchReply:
     most_messages = command.most_messages or MOST_MESSAGES
     most_bytes = command.most_bytes or MOST_BYTES
     return answer_each(
-        txn,
-        command.messages,
-        partial(_append, most_messages=most_messages, most_bytes=most_bytes),
+        txn, command.messages, partial(_append, most_messages=most_messages, most_bytes=most_bytes)
     )
 
 
@@ -136,12 +135,9 @@ QUEUED_MESSAGE: Final[Resource[pb.QueuedMessage]] = Resource(
     verbs={
         "Append": Verb(
             apply_all=append_messages,
-            key=_key,
-            repeats=True,
-            check=check_append,
-            validate=check_appends,
-            reply=pb.AppendReply,
-            command_examples=(
+            item=Item(key=_key, repeats=True, reply=pb.AppendReply),
+            check=Checks(command=check_appends, item=check_append),
+            examples=(
                 pb.AppendMessages(
                     most_messages=2,
                     most_bytes=1_000,
@@ -153,10 +149,7 @@ QUEUED_MESSAGE: Final[Resource[pb.QueuedMessage]] = Resource(
                 ),
             ),
         ),
-        "Delete": Verb(
-            apply=delete_message,
-            examples=(pb.QueuedMessageName(**_ADA, number=1),),
-        ),
+        "Delete": Verb(apply=delete_message, examples=(pb.QueuedMessageName(**_ADA, number=1),)),
     },
-    table=False,
+    view=View(table=False),
 )

@@ -2,7 +2,8 @@
 
 from typing import Final
 
-from quorate.plugin import Rejected, Txn, answer_each, keys
+from quorate.plugin import Rejected, Txn, keys
+from quorate.plugin.advanced import answer_each
 from quorate.v1.batch_pb2 import BatchReply
 
 from quorate_mqtt.session_quota.quota import (

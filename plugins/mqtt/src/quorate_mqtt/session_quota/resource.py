@@ -3,7 +3,8 @@
 from collections.abc import Iterator
 from typing import Final
 
-from quorate.plugin import Command, Items, Query, Reader, keys, read_range
+from quorate.plugin import Command, Items, Query, Reader, keys
+from quorate.plugin.advanced import read_range
 from quorate.plugin.resource import TENANTS, limit_of
 from quorate.v1.tenant_pb2 import Tenant
 

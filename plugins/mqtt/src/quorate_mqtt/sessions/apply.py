@@ -7,7 +7,8 @@ from collections.abc import Callable, Iterable
 from typing import Final, TypeVar
 
 from google.protobuf.message import Message
-from quorate.plugin import Rejected, Row, Txn, answer_each, read_values, still_due
+from quorate.plugin import Rejected, Row, Txn
+from quorate.plugin.advanced import answer_each, read_values, still_due
 from quorate.v1.batch_pb2 import BatchReply
 
 from quorate_mqtt.brokers import LiveBrokers

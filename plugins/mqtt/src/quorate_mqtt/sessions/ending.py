@@ -2,7 +2,8 @@
 
 from typing import Final
 
-from quorate.plugin import Txn, keys, read_range
+from quorate.plugin import Txn, keys
+from quorate.plugin.advanced import read_range
 
 from quorate_mqtt.brokers import LiveBrokers
 from quorate_mqtt.queues import keeping

@@ -4,7 +4,8 @@ from collections import defaultdict
 from collections.abc import Iterator
 from typing import Final
 
-from quorate.plugin import Reader, Txn, keys, read_range
+from quorate.plugin import Reader, Txn, keys
+from quorate.plugin.advanced import read_range
 
 from quorate_mqtt.activity import Counts, count
 from quorate_mqtt.counts import add_to, count_in

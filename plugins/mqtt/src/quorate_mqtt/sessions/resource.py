@@ -5,7 +5,21 @@ from collections.abc import Callable, Iterator
 from typing import Any, Final
 
 from quorate.builtin.cluster.api import BROKERS
-from quorate.plugin import Access, Invalid, NodeApi, Query, Reader, Resource, Verb, keys
+from quorate.plugin import (
+    Access,
+    Checks,
+    Invalid,
+    Item,
+    NodeApi,
+    Query,
+    Reader,
+    Resource,
+    Serving,
+    Storage,
+    Verb,
+    View,
+    keys,
+)
 
 from quorate_mqtt.brokers import LiveBrokers
 from quorate_mqtt.names import check_identity
@@ -107,32 +121,30 @@ SESSION: Final[Resource[pb.Session]] = Resource(
     family=SESSIONS,
     group=GROUP,
     row=pb.Session,
-    answer=pb.KeyedSession,
+    serving=Serving(
+        answer=pb.KeyedSession,
+        servicer=ConnectionCounts,
+        access={"CountConnections": Access(right="read", domain=SESSIONS)},
+        keep=keep,
+    ),
     service=pb.DESCRIPTOR.services_by_name["SessionService"],
-    servicer=ConnectionCounts,
-    access={"CountConnections": Access(right="read", domain=SESSIONS)},
     key=("tenant", "client_id"),
     check_key={"client_id": check_identity},
     shard_by=("tenant", "client_id"),
     tenant="tenant",
-    keep=keep,
-    departs=departs,
+    storage=Storage(departs=departs),
     verbs={
         "Connect": Verb(
             apply_all=apply.connect_sessions,
-            validate=validation.check_connects,
-            check=validation.check_arrival,
-            key=_client,
-            reply=pb.ConnectReply,
+            check=Checks(command=validation.check_connects, item=validation.check_arrival),
+            item=Item(key=_client, reply=pb.ConnectReply),
             reads=(BROKERS,),
-            command_examples=(_CONNECTS,),
+            examples=(_CONNECTS,),
         ),
         "Update": Verb(
             apply_all=apply.update_sessions,
-            validate=validation.check_updates,
-            check=validation.check_update,
-            key=_client,
-            reply=pb.UpdateSessionReply,
+            check=Checks(command=validation.check_updates, item=validation.check_update),
+            item=Item(key=_client, reply=pb.UpdateSessionReply),
             examples=(
                 pb.UpdateSession(**_ADA, generation=1, payload=b"inflight=1", expiry_interval_s=60),
             ),
@@ -140,17 +152,14 @@ SESSION: Final[Resource[pb.Session]] = Resource(
         "Disconnect": Verb(
             apply_all=apply.disconnect_sessions,
             check=validation.check_disconnect,
-            key=_client,
-            reply=pb.DisconnectReply,
+            item=Item(key=_client, reply=pb.DisconnectReply),
             reads=(BROKERS,),
             examples=(pb.DisconnectSession(**_ADA, generation=1),),
         ),
         "Import": Verb(
             apply_all=apply.import_sessions,
-            validate=validation.check_imports,
-            check=validation.check_import,
-            key=_client,
-            reply=pb.ImportSessionReply,
+            check=Checks(command=validation.check_imports, item=validation.check_import),
+            item=Item(key=_client, reply=pb.ImportSessionReply),
             examples=(
                 pb.ImportSession(
                     tenant="acme", client_id="cyd", expiry_interval_s=86_400, payload=b"inflight=2"
@@ -178,12 +187,11 @@ SESSION: Final[Resource[pb.Session]] = Resource(
         "Delete": Verb(
             apply_all=apply.delete_sessions,
             check=validation.check_delete,
-            key=_client,
-            reply=pb.DeleteSessionReply,
+            item=Item(key=_client, reply=pb.DeleteSessionReply),
             examples=(pb.DeleteSession(**_BEN),),
         ),
     },
-    table=TABLE,
+    view=View(table=TABLE),
 )
 
 QUERIES: Final = (

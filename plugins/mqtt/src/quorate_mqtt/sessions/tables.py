@@ -5,7 +5,8 @@ from collections.abc import Mapping, Sequence
 from operator import attrgetter
 from typing import Any, Final
 
-from quorate.plugin import Column, ColumnLoad, FileLoad, Removal, Table, Txn, keys
+from quorate.plugin import Txn, keys
+from quorate.plugin.advanced import Column, ColumnLoad, FileLoad, Removal, Table
 from quorate.plugin.resource import from_columns
 
 from quorate_mqtt.sessions.families import SESSIONS

@@ -3,7 +3,8 @@
 from collections.abc import Iterator
 from typing import Final
 
-from quorate.plugin import ColumnFamily, Txn, keys, read_range
+from quorate.plugin import ColumnFamily, Txn, keys
+from quorate.plugin.advanced import read_range
 
 from quorate_mqtt.brokers import LiveBrokers
 from quorate_mqtt.counts import add_to, count_at

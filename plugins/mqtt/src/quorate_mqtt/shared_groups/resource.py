@@ -3,7 +3,7 @@
 from typing import Any, Final
 
 from quorate.builtin.cluster.api import BROKERS
-from quorate.plugin import Invalid, Rejected, Resource, Txn, Verb
+from quorate.plugin import Invalid, Item, Rejected, Resource, Serving, Txn, Verb, View
 from quorate.plugin.checking import LONGEST_NAME, check_bytes, check_text
 from quorate.plugin.resource import TENANTS, tenant_there
 
@@ -134,38 +134,44 @@ SHARED_GROUP: Final[Resource[pb.SharedGroup]] = Resource(
     family=GROUPS,
     group=GROUP,
     row=pb.SharedGroup,
-    answer=pb.KeyedSharedGroup,
-    service=_SERVICE,
-    serves=(
-        *(f"{verb}{batch}" for verb in ("Create", "Update", "Delete") for batch in ("", "Batch")),
-        *("Get", "GetBatch", "List", "StreamList"),
+    serving=Serving(
+        answer=pb.KeyedSharedGroup,
+        methods=(
+            *(
+                f"{verb}{batch}"
+                for verb in ("Create", "Update", "Delete")
+                for batch in ("", "Batch")
+            ),
+            *("Get", "GetBatch", "List", "StreamList"),
+        ),
+        keep=when_given(leader=check_identity),
     ),
+    service=_SERVICE,
     key=("tenant", "name"),
     check_key={"name": check_share_name},
     shard_by=("tenant",),
     tenant="tenant",
-    keep=when_given(leader=check_identity),
     verbs={
         "Create": Verb(
             apply_all=with_live_brokers("groups", create_group),
             check=_check_parameters,
-            reply=pb.SharedGroup,
+            item=Item(reply=pb.SharedGroup),
             reads=(BROKERS,),
             examples=(pb.CreateSharedGroup(**_WORKERS, parameters=b"round-robin"),),
         ),
         "Update": Verb(
             apply=update_group,
             check=_check_parameters,
-            reply=pb.SharedGroup,
+            item=Item(reply=pb.SharedGroup),
             examples=(pb.UpdateSharedGroup(**_WORKERS, parameters=b"sticky"),),
         ),
         "Delete": Verb(
             apply=delete_group,
-            reply=pb.DeleteSharedGroupReply,
+            item=Item(reply=pb.DeleteSharedGroupReply),
             examples=(pb.DeleteSharedGroup(**_WORKERS),),
         ),
     },
-    table=False,
+    view=View(table=False),
 )
 
 #: Members are deleted with their group.
@@ -173,31 +179,29 @@ SHARED_GROUP_MEMBER: Final[Resource[pb.SharedGroupMember]] = Resource(
     family=MEMBERS,
     group=GROUP,
     row=pb.SharedGroupMember,
-    answer=pb.KeyedSharedGroupMember,
+    serving=Serving(
+        answer=pb.KeyedSharedGroupMember,
+        methods=("Join", "JoinBatch", "Leave", "LeaveBatch", "ListMembers"),
+        keep=when_given(broker=check_identity),
+    ),
     service=_SERVICE,
-    serves=("Join", "JoinBatch", "Leave", "LeaveBatch", "ListMembers"),
     key=("tenant", "group", "client_id", "filter"),
-    check_key={
-        "group": check_share_name,
-        "client_id": check_identity,
-        "filter": _check_filter,
-    },
+    check_key={"group": check_share_name, "client_id": check_identity, "filter": _check_filter},
     shard_by=("tenant",),
-    keep=when_given(broker=check_identity),
     verbs={
         "Join": Verb(
             apply_all=with_live_brokers("members", join_group),
             check=_check_join,
-            reply=pb.SharedGroup,
+            item=Item(reply=pb.SharedGroup),
             reads=(BROKERS, TENANTS),
             examples=(pb.JoinSharedGroup(**_ADA, broker="broker-1", connection_id=7),),
         ),
         "Leave": Verb(
             apply=leave_group,
             check=_check_leave,
-            reply=pb.LeaveSharedGroupReply,
+            item=Item(reply=pb.LeaveSharedGroupReply),
             examples=(pb.LeaveSharedGroup(**_ADA),),
         ),
     },
-    table=False,
+    view=View(table=False),
 )

@@ -3,7 +3,8 @@
 from collections.abc import Iterator
 from typing import Final
 
-from quorate.plugin import Items, NodeApi, Query, Reader, keys, read_range
+from quorate.plugin import Items, NodeApi, Query, Reader, keys
+from quorate.plugin.advanced import read_range
 from quorate.plugin.checking import check_count, check_name
 
 from quorate_mqtt.names import check_identity

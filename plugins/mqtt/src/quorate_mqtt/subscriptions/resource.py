@@ -2,7 +2,8 @@
 
 from typing import Any, Final
 
-from quorate.plugin import Access, Column, Invalid, Rejected, Resource, Table, Txn, Verb, keys
+from quorate.plugin import Access, Invalid, Item, Rejected, Resource, Serving, Txn, Verb, View, keys
+from quorate.plugin.advanced import Column, Table
 from quorate.plugin.checking import check_bytes, check_most, check_name
 from quorate.plugin.resource import column_of, from_columns
 
@@ -147,14 +148,20 @@ SUBSCRIPTION: Final[Resource[pb.Subscription]] = Resource(
     family=SUBSCRIPTIONS,
     group=GROUP,
     row=pb.Subscription,
-    answer=pb.KeyedSubscription,
+    serving=Serving(
+        answer=pb.KeyedSubscription,
+        servicer=SubscriptionGathering,
+        access={
+            "Gather": Access(
+                right="read",
+                domain=SUBSCRIPTIONS,
+                items="clients",
+                tenant="tenant",
+                key="client_id",
+            )
+        },
+    ),
     service=pb.DESCRIPTOR.services_by_name["SubscriptionService"],
-    servicer=SubscriptionGathering,
-    access={
-        "Gather": Access(
-            right="read", domain=SUBSCRIPTIONS, items="clients", tenant="tenant", key="client_id"
-        )
-    },
     key=("tenant", "client_id", "filter"),
     check_key={"client_id": check_identity, "filter": check_topic_filter},
     shard_by=("tenant", "client_id"),
@@ -162,7 +169,7 @@ SUBSCRIPTION: Final[Resource[pb.Subscription]] = Resource(
         "Set": Verb(
             apply=set_subscription,
             check=check_set,
-            reply=pb.SetSubscriptionReply,
+            item=Item(reply=pb.SetSubscriptionReply),
             examples=(
                 pb.SetSubscription(**_JOBS),
                 pb.SetSubscription(
@@ -176,9 +183,9 @@ SUBSCRIPTION: Final[Resource[pb.Subscription]] = Resource(
         "Delete": Verb(
             apply=delete_subscription,
             check=check_generation,
-            reply=pb.DeleteSubscriptionReply,
+            item=Item(reply=pb.DeleteSubscriptionReply),
             examples=(pb.DeleteSubscription(**_JOBS), pb.DeleteSubscription(**_ALARMS)),
         ),
     },
-    table=TABLE,
+    view=View(table=TABLE),
 )

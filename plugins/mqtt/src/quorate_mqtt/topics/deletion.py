@@ -4,7 +4,8 @@ from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from typing import Final
 
-from quorate.plugin import Controller, Extension, NodeApi, Query, Reader, ShardRef, keys, read_range
+from quorate.plugin import Controller, Extension, NodeApi, Query, Reader, ShardRef, keys
+from quorate.plugin.advanced import read_range
 from quorate.plugin.batches import read_pages
 from quorate.plugin.resource import read_rows
 from quorate.v1.batch_pb2 import BatchReply

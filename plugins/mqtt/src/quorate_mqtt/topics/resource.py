@@ -4,22 +4,23 @@ from collections.abc import Callable
 from typing import Any, Final
 
 from quorate.plugin import (
-    Column,
+    Admission,
     ColumnFamily,
     ExtensionPoint,
     Invalid,
+    Item,
+    Life,
     NodeApi,
     Rejected,
     Resource,
-    Table,
+    Serving,
+    Storage,
     Txn,
     Verb,
-    find_row,
-    get_row,
+    View,
     keys,
-    remove_row,
-    write_row,
 )
+from quorate.plugin.advanced import Column, Table, find_row, get_row, remove_row, write_row
 from quorate.plugin.checking import (
     check_choice,
     check_description,
@@ -260,25 +261,21 @@ TOPIC: Final[Resource[pb.Topic]] = Resource(
     check_key={"name": check_topic_name},
     shard_by=("tenant",),
     tenant="tenant",
-    limit=LIMIT,
-    internal=("id", "deleting_at_ms", "finalizers"),
+    life=Life(limit=LIMIT),
+    serving=Serving(internal=("id", "deleting_at_ms", "finalizers"), keep=keep),
     check=check_topic,
-    changed=complete,
-    keep=keep,
+    storage=Storage(changed=complete),
     verbs={
         "Update": Verb(
             check=check_update,
             examples=(pb.UpdateTopicRequest(**_ORDERS, config=pb.TopicConfig(retention_s=60)),),
         ),
         "Grow": Verb(
-            apply=grow,
-            check=check_growth,
-            examples=(pb.GrowTopicRequest(**_ORDERS, partitions=4),),
+            apply=grow, check=check_growth, examples=(pb.GrowTopicRequest(**_ORDERS, partitions=4),)
         ),
         "Delete": Verb(
             apply=delete,
-            admit=name_finalizers,
-            takes_along="its data, such as records and retained messages",
+            admission=Admission(admit=name_finalizers),
             examples=(
                 pb.DeleteTopic(tenant="globex", name="parcels"),
                 pb.DeleteTopic(**_ORDERS, finalizers=["one", "two"]),
@@ -287,14 +284,14 @@ TOPIC: Final[Resource[pb.Topic]] = Resource(
         "Finish": Verb(
             apply=finish,
             message=pb.FinishTopics,
-            key=lambda finish: keys.pack(finish.tenant, finish.name, finish.finalizer),
+            item=Item(key=lambda finish: keys.pack(finish.tenant, finish.name, finish.finalizer)),
             examples=(
                 pb.TopicFinish(**_ORDERS, id=1, finalizer="two"),
                 pb.TopicFinish(**_ORDERS, id=2, finalizer="one"),
             ),
         ),
     },
-    table=TABLE,
+    view=View(table=TABLE, takes_along="its data, such as records and retained messages"),
     examples=(
         pb.Topic(
             tenant="globex",

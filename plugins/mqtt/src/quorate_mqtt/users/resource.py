@@ -7,19 +7,19 @@ from typing import Final
 from quorate.plugin import (
     Access,
     ColumnFamily,
+    Item,
     Items,
     Query,
     Reader,
     Rejected,
     Resource,
+    Serving,
+    Storage,
     Txn,
     Verb,
-    find_row,
-    get_row,
     keys,
-    read_values,
-    write_row,
 )
+from quorate.plugin.advanced import find_row, get_row, read_values, write_row
 from quorate.plugin.resource import tenant_there
 
 from quorate_mqtt.names import check_identity
@@ -39,8 +39,7 @@ def create_user(txn: Txn, new: pb.NewUser) -> pb.User:
     wanted = new.user
     if find_row(txn, USER, wanted) is not None:
         raise Rejected(
-            "ALREADY_EXISTS",
-            f"user {wanted.name} of {wanted.tenant} already exists: update it",
+            "ALREADY_EXISTS", f"user {wanted.name} of {wanted.tenant} already exists: update it"
         )
     return put_user(txn, new)
 
@@ -109,31 +108,34 @@ USER: Final = Resource(
     group=GROUP,
     row=pb.User,
     service=pb.DESCRIPTOR.services_by_name["UserService"],
-    servicer=UserServicer,
-    access={
-        **dict.fromkeys(("Create", "Update", "Put"), _WRITE),
-        **dict.fromkeys(("CreateBatch", "UpdateBatch", "PutBatch"), replace(_WRITE, items="users")),
-        "Authenticate": _LOG_IN,
-        "AuthenticateBatch": replace(_LOG_IN, items="logins"),
-    },
+    serving=Serving(
+        servicer=UserServicer,
+        access={
+            **dict.fromkeys(("Create", "Update", "Put"), _WRITE),
+            **dict.fromkeys(
+                ("CreateBatch", "UpdateBatch", "PutBatch"), replace(_WRITE, items="users")
+            ),
+            "Authenticate": _LOG_IN,
+            "AuthenticateBatch": replace(_LOG_IN, items="logins"),
+        },
+    ),
     key=("tenant", "name"),
     check_key={"name": check_identity},
     shard_by=("tenant",),
     tenant="tenant",
-    changed=forget_credential,
-    # The service proposes the first three, with hashes in the place of passwords.
+    storage=Storage(changed=forget_credential),
     verbs={
         "Create": Verb(
             message=pb.CreateUsers,
             apply=create_user,
-            key=lambda new: _key(new.user),
+            item=Item(key=lambda new: _key(new.user)),
             check=check_new_user,
             examples=_NEW,
         ),
         "Put": Verb(
             message=pb.PutUsers,
             apply=put_user,
-            key=lambda new: _key(new.user),
+            item=Item(key=lambda new: _key(new.user)),
             check=check_new_user,
             examples=_NEW,
         ),

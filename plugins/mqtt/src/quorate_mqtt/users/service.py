@@ -9,7 +9,8 @@ from collections.abc import Iterable, Sequence
 from functools import partial
 from typing import Final
 
-from quorate.plugin import Invalid, Metric, NodeApi, Rejected, keys, split_invalid
+from quorate.plugin import Invalid, Metric, NodeApi, Rejected, keys
+from quorate.plugin.advanced import split_invalid
 from quorate.plugin.checking import check_count
 from quorate.plugin.singles import only_reply
 from quorate.v1.batch_pb2 import BatchReply

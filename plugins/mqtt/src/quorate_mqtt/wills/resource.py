@@ -3,7 +3,8 @@
 from typing import Any, Final
 
 from quorate.builtin.cluster.api import BROKERS
-from quorate.plugin import Invalid, Resource, Timer, Txn, Verb, keys, still_due
+from quorate.plugin import Invalid, Item, Life, Resource, Serving, Timer, Txn, Verb, View, keys
+from quorate.plugin.advanced import still_due
 from quorate.v1.batch_pb2 import BatchReply
 
 from quorate_mqtt.activity import Counts, count
@@ -54,7 +55,7 @@ WILL: Final[Resource[pb.Will]] = Resource(
     group=GROUP,
     row=pb.Will,
     service=_SERVICE,
-    serves=("Get", "GetBatch"),
+    serving=Serving(methods=("Get", "GetBatch")),
     key=("tenant", "client_id"),
     check_key={"client_id": check_identity},
     shard_by=("tenant", "client_id"),
@@ -64,9 +65,9 @@ WILL: Final[Resource[pb.Will]] = Resource(
             message=pb.DeliverWills,
             reads=(BROKERS,),
             examples=(client_shard("acme", "ada"),),
-        ),
+        )
     },
-    table=False,
+    view=View(table=False),
 )
 WILL_DELAY: Final = Timer(
     name=DELAY, group=GROUP, due=lambda due: pb.DeliverWills(keys=due), batch=500
@@ -76,20 +77,22 @@ WILL_DELIVERY: Final[Resource[pb.WillDelivery]] = Resource(
     family=DELIVERIES,
     group=GROUP,
     row=pb.WillDelivery,
-    answer=pb.KeyedWillDelivery,
+    serving=Serving(
+        answer=pb.KeyedWillDelivery,
+        methods=("ListDeliveries", "Acknowledge", "AcknowledgeBatch"),
+        keep=when_given(assignee=check_identity),
+    ),
     service=_SERVICE,
-    serves=("ListDeliveries", "Acknowledge", "AcknowledgeBatch"),
     key=("tenant", "client_id", "id"),
     check_key={"client_id": check_identity},
     shard_by=("tenant", "client_id"),
     tenant="tenant",
-    cascade=lambda _, found: pb.EraseWillDeliveries(keys=found),
-    keep=when_given(assignee=check_identity),
+    life=Life(cascade=lambda _, found: pb.EraseWillDeliveries(keys=found)),
     verbs={
         "Acknowledge": Verb(
             apply=acknowledge_will,
             check=_check_acknowledgement,
-            reply=pb.AcknowledgeWillReply,
+            item=Item(reply=pb.AcknowledgeWillReply),
             examples=(pb.AcknowledgeWill(**_ADA, id=1),),
         ),
         "Erase": Verb(
@@ -98,5 +101,5 @@ WILL_DELIVERY: Final[Resource[pb.WillDelivery]] = Resource(
             examples=(keys.pack("acme", "ada", 1),),
         ),
     },
-    table=False,
+    view=View(table=False),
 )

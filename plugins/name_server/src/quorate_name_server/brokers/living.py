@@ -1,6 +1,7 @@
 """The lives of registered members: heartbeats, unregistration and expiry."""
 
-from quorate.plugin import Rejected, Txn, keys, still_due
+from quorate.plugin import Rejected, Txn, keys
+from quorate.plugin.advanced import still_due
 from quorate.v1.batch_pb2 import BatchReply
 
 from quorate_name_server.brokers.rows import (

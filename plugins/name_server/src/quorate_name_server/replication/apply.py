@@ -2,7 +2,8 @@
 
 from typing import Final
 
-from quorate.plugin import Rejected, Txn, keys, still_due
+from quorate.plugin import Rejected, Txn, keys
+from quorate.plugin.advanced import still_due
 from quorate.v1.batch_pb2 import BatchReply
 
 from quorate_name_server.replication.electing import replace_master

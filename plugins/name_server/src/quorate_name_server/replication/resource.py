@@ -7,7 +7,7 @@ The codes of RocketMQ's controller (`remoting/controller_codes.py`) and the meth
 
 from typing import Final
 
-from quorate.plugin import Invalid, Resource, Timer, Verb
+from quorate.plugin import Invalid, Item, Resource, Timer, Verb
 from quorate.plugin.checking import check_count, check_text
 
 from quorate_name_server.families import GROUP
@@ -75,8 +75,7 @@ REPLICA_SET: Final = Resource(
         "ApplyId": Verb(
             apply=apply.apply_id,
             check=check_id,
-            reply=pb.ReplicaSet,
-            repeats=True,
+            item=Item(reply=pb.ReplicaSet, repeats=True),
             examples=(
                 pb.ReplicaId(name="broker-a", cluster="C1", id=1, check_code="10.0.0.1:10911;1"),
                 pb.ReplicaId(name="broker-a", cluster="C1", id=2, check_code="10.0.0.2:10911;2"),
@@ -85,14 +84,13 @@ REPLICA_SET: Final = Resource(
         "Register": Verb(
             apply=apply.register,
             check=check_address,
-            reply=pb.ReplicaSet,
-            repeats=True,
+            item=Item(reply=pb.ReplicaSet, repeats=True),
             examples=(pb.ReplicaAddress(name="broker-a", id=1, address="10.0.0.1:10911"),),
         ),
         "Heartbeat": Verb(
             apply=apply.take_heartbeat,
             check=check_heartbeat,
-            repeats=True,
+            item=Item(repeats=True),
             examples=(
                 pb.ReplicaHeartbeat(name="broker-a", id=1),
                 pb.ReplicaHeartbeat(name="broker-a", id=2, state=pb.ReplicaState(max_offset=9)),
@@ -101,13 +99,13 @@ REPLICA_SET: Final = Resource(
         "Elect": Verb(
             apply=elect,
             check=check_election,
-            reply=pb.Elected,
+            item=Item(reply=pb.Elected),
             examples=(pb.Election(name="broker-a", id=1),),
         ),
         "AlterInSync": Verb(
             apply=apply.alter_in_sync,
             check=check_in_sync,
-            reply=pb.ReplicaSet,
+            item=Item(reply=pb.ReplicaSet),
             examples=(
                 pb.InSyncSet(
                     name="broker-a", master=1, master_epoch=1, in_sync=[1, 2], in_sync_epoch=1
@@ -117,7 +115,7 @@ REPLICA_SET: Final = Resource(
         "Lose": Verb(
             apply=apply.lose,
             check=check_address,
-            repeats=True,
+            item=Item(repeats=True),
             examples=(pb.ReplicaAddress(name="broker-a", id=1, address="10.0.0.1:10911"),),
         ),
         "Clean": Verb(

@@ -3,7 +3,8 @@
 from collections.abc import Iterator
 from typing import Final
 
-from quorate.plugin import Reader, keys, read_range
+from quorate.plugin import Reader, keys
+from quorate.plugin.advanced import read_range
 from quorate.plugin.checking import LARGEST_PAGE
 
 from quorate_name_server.brokers.rows import clusters_of, find_broker

@@ -3,7 +3,8 @@
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Final
 
-from quorate.plugin import Reader, Rejected, Txn, keys, read_range, read_values
+from quorate.plugin import Reader, Rejected, Txn, keys
+from quorate.plugin.advanced import read_range, read_values
 from quorate.v1.batch_pb2 import BatchReply
 
 from quorate_name_server.brokers.rows import clusters_of, find_broker, put_broker

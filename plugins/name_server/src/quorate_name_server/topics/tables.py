@@ -2,7 +2,8 @@
 
 from typing import Final
 
-from quorate.plugin import Column, Invalid, Table, keys
+from quorate.plugin import Invalid, keys
+from quorate.plugin.advanced import Column, Table
 
 from quorate_name_server.families import QUEUES
 from quorate_name_server.v1 import commands_pb2 as pb, rows_pb2 as rows

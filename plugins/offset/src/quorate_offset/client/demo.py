@@ -8,7 +8,7 @@ from itertools import product
 from typing import Final
 
 from quorate.client import AsyncClient
-from quorate.plugin import DemoScene
+from quorate.plugin.advanced import DemoScene
 
 from quorate_offset.client import Offsets
 from quorate_offset.client.subscription_groups import SubscriptionGroups

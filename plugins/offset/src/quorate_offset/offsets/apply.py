@@ -7,7 +7,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from operator import itemgetter
 from typing import Final, TypeAlias
 
-from quorate.plugin import Invalid, Rejected, Txn, answer_each, keys, read_values
+from quorate.plugin import Invalid, Rejected, Txn, keys
+from quorate.plugin.advanced import answer_each, read_values
 from quorate.plugin.batches import refusal_of
 from quorate.v1.batch_pb2 import BatchReply
 

@@ -4,7 +4,8 @@ from collections.abc import Iterator, Sequence
 from itertools import islice
 from typing import Final
 
-from quorate.plugin import Reader, keys, read_each, read_range
+from quorate.plugin import Reader, keys
+from quorate.plugin.advanced import read_each, read_range
 
 from quorate_offset.families import MARKS, OFFSETS, group_key, group_of, offset_key
 from quorate_offset.marks import changes, read_floor, read_mark

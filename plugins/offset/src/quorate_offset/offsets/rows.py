@@ -5,7 +5,8 @@ from functools import partial
 from struct import Struct
 from typing import Final
 
-from quorate.plugin import Reader, Row, keys, read_range
+from quorate.plugin import Reader, Row, keys
+from quorate.plugin.advanced import read_range
 
 from quorate_offset.families import OFFSETS
 from quorate_offset.v1.queries_pb2 import CommittedOffset

@@ -6,8 +6,9 @@
 from collections.abc import AsyncIterator, Iterator, Sequence
 from typing import Final
 
-from quorate.plugin import Access, Answers, GrpcService, Metric, NodeApi, Rejected
+from quorate.plugin import Access, GrpcService, Metric, NodeApi, Rejected
 from quorate.plugin.access import Place
+from quorate.plugin.advanced import Answers
 from quorate.plugin.singles import only_reply
 from quorate.v1.batch_pb2 import BatchReply
 

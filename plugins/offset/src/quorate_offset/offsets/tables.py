@@ -2,7 +2,8 @@
 
 from typing import Final
 
-from quorate.plugin import Column, Extension, Invalid, Table, keys
+from quorate.plugin import Extension, Invalid, keys
+from quorate.plugin.advanced import Column, Table
 from quorate.plugin.checking import check_longest
 
 from quorate_offset.families import OFFSETS

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import pyarrow as pa
-from quorate.plugin import ColumnLoad, Table
+from quorate.plugin.advanced import ColumnLoad, Table
 from quorate.plugin.slots import slots_of
 
 from quorate_spark.source.columns import lacks_values, normalized

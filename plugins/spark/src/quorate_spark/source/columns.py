@@ -7,7 +7,7 @@ from typing import Final
 
 import pyarrow as pa
 from pyspark.sql import types as spark
-from quorate.plugin import Column, Table
+from quorate.plugin.advanced import Column, Table
 
 from quorate_spark.source.errors import SourceError, meant
 

@@ -15,7 +15,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from google.protobuf.descriptor import FieldDescriptor
 from numpy.typing import NDArray
-from quorate.plugin import Column
+from quorate.plugin.advanced import Column
 from quorate.plugin.resource.tables import words_of
 from quorate.v1.view_pb2 import PackedRows
 

@@ -14,7 +14,8 @@ from google.protobuf.json_format import MessageToDict
 from google.protobuf.message import Message
 from pyspark.sql import types as spark
 from quorate.client import ChangeKind, WatchedChange
-from quorate.plugin import Column, ColumnFamily, keys
+from quorate.plugin import ColumnFamily, keys
+from quorate.plugin.advanced import Column
 from quorate.plugin.declared import declare
 from quorate.plugin.discovery import installed
 from quorate.v1.view_pb2 import PackedRows

@@ -18,7 +18,8 @@ from pyspark.sql.datasource import (
     LessThanOrEqual,
     StringStartsWith,
 )
-from quorate.plugin import Table, keys
+from quorate.plugin import keys
+from quorate.plugin.advanced import Table
 
 #: More values than these are not looked for one by one.
 MOST_RANGES: Final = 256

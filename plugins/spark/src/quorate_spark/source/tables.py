@@ -10,7 +10,8 @@ from itertools import chain
 from typing import Any
 
 from google.protobuf.message import Message
-from quorate.plugin import ColumnFamily, Command, Items, Table
+from quorate.plugin import ColumnFamily, Command, Items
+from quorate.plugin.advanced import Table
 from quorate.plugin.declared import Declared, declare
 from quorate.plugin.discovery import installed
 from quorate.plugin.singles import singles_of

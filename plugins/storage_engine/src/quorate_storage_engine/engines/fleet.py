@@ -5,7 +5,8 @@ from typing import Any, Final, TypeVar
 
 from google.protobuf.message import Message
 from quorate.builtin.cluster import api
-from quorate.plugin import Reader, Txn, answer_each
+from quorate.plugin import Reader, Txn
+from quorate.plugin.advanced import answer_each
 from quorate.v1.batch_pb2 import BatchReply
 from quorate.v1.cluster_pb2 import Broker
 

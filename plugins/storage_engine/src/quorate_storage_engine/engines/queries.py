@@ -2,7 +2,8 @@
 
 from collections.abc import Iterator
 
-from quorate.plugin import Reader, keys, read_range
+from quorate.plugin import Reader, keys
+from quorate.plugin.advanced import read_range
 
 from quorate_storage_engine.engines.apply import additions, next_step, shortage
 from quorate_storage_engine.engines.fleet import RACK, Fleet

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Final
 
 import grpc
-from quorate.plugin import Stub
+from quorate.plugin.advanced import Stub
 from quorate.plugin.batches import in_parts
 
 from quorate_storage_engine.v1 import storage_node_pb2

@@ -4,7 +4,8 @@ from collections.abc import Iterator
 from typing import Final
 
 from quorate.builtin.cluster.api import BROKERS
-from quorate.plugin import Reader, keys, read_range
+from quorate.plugin import Reader, keys
+from quorate.plugin.advanced import read_range
 from quorate.v1.cluster_pb2 import Broker
 
 from quorate_storage_engine.engines.fleet import Fleet

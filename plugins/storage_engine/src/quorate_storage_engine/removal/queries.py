@@ -4,7 +4,8 @@ from collections import Counter
 from collections.abc import Iterator
 from itertools import islice
 
-from quorate.plugin import Reader, keys, read_range
+from quorate.plugin import Reader, keys
+from quorate.plugin.advanced import read_range
 
 from quorate_storage_engine.engines.fleet import Fleet
 from quorate_storage_engine.families import (

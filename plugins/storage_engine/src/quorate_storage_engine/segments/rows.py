@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import Final, Self
 
-from quorate.plugin import Reader, Rejected, Txn, keys, read_range
+from quorate.plugin import Reader, Rejected, Txn, keys
+from quorate.plugin.advanced import read_range
 
 from quorate_storage_engine import families
 from quorate_storage_engine.engines.fleet import Fleet

@@ -3,7 +3,8 @@
 from collections.abc import Iterator
 from itertools import islice
 
-from quorate.plugin import Reader, Rejected, Txn, keys, read_range
+from quorate.plugin import Reader, Rejected, Txn, keys
+from quorate.plugin.advanced import read_range
 from quorate.plugin.resource import TENANTS
 from quorate.v1.tenant_pb2 import Tenant
 

@@ -11,7 +11,8 @@ from collections.abc import Callable, Container
 from functools import partial
 from typing import TYPE_CHECKING, Final, cast
 
-from quorate.plugin import OrderedCommands, Rejected
+from quorate.plugin import Rejected
+from quorate.plugin.advanced import OrderedCommands
 
 from quorate_zookeeper.serving import identities, tls
 from quorate_zookeeper.serving.holding import LARGE

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
-from quorate.plugin import Rejected, Txn, keys, still_due
+from quorate.plugin import Rejected, Txn, keys
+from quorate.plugin.advanced import still_due
 
 from quorate_zookeeper.families import LIVENESS, SESSIONS, session_key
 from quorate_zookeeper.tree.changing import ENOUGH_BYTES, Tree, paths_of

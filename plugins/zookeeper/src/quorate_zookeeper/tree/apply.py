@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
-from quorate.plugin import Txn, still_due
+from quorate.plugin import Txn
+from quorate.plugin.advanced import still_due
 
 from quorate_zookeeper.families import REAPING
 from quorate_zookeeper.sessions.apply import demand_connection

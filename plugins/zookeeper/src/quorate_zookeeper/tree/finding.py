@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Final
 
-from quorate.plugin import Reader, keys, read_range
+from quorate.plugin import Reader, keys
+from quorate.plugin.advanced import read_range
 
 from quorate_zookeeper.families import EPHEMERALS, NODES, SESSIONS
 from quorate_zookeeper.tree import acl as lists

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator
 from typing import Final
 
-from quorate.plugin import Reader, keys, read_values
+from quorate.plugin import Reader, keys
+from quorate.plugin.advanced import read_values
 
 from quorate_zookeeper.families import (
     ALL,

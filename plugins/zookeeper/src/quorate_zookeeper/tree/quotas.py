@@ -10,7 +10,8 @@ from __future__ import annotations
 import re
 from typing import Final, NamedTuple
 
-from quorate.plugin import Reader, keys, read_range
+from quorate.plugin import Reader, keys
+from quorate.plugin.advanced import read_range
 
 from quorate_zookeeper.families import NODES, QUOTAS
 from quorate_zookeeper.tree.nodes import QUOTA

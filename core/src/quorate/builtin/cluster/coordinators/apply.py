@@ -10,7 +10,8 @@ from quorate.builtin.cluster.coordinators.rows import (
     Candidates,
     row_key,
 )
-from quorate.plugin import Rejected, Txn, answer_each
+from quorate.plugin import Rejected, Txn
+from quorate.plugin.advanced import answer_each
 from quorate.v1 import coordinator_pb2 as pb
 from quorate.v1.batch_pb2 import BatchReply
 

@@ -14,7 +14,8 @@ from quorate.builtin.cluster.coordinators.rows import (
     row_key,
 )
 from quorate.builtin.cluster.families import BROKERS
-from quorate.plugin import Reader, Txn, keys, read_range
+from quorate.plugin import Reader, Txn, keys
+from quorate.plugin.advanced import read_range
 from quorate.v1.cluster_pb2 import Broker
 from quorate.v1.coordinator_pb2 import Coordinator
 

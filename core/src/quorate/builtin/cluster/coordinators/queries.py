@@ -11,7 +11,8 @@ from quorate.builtin.cluster.coordinators.rows import (
     Candidates,
     row_key,
 )
-from quorate.plugin import Reader, keys, read_values
+from quorate.plugin import Reader, keys
+from quorate.plugin.advanced import read_values
 from quorate.v1 import coordinator_pb2 as pb
 
 #: Assignments that are found, and moved, at a time: each is weighed against every live broker.

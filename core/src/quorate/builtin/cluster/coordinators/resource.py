@@ -9,14 +9,17 @@ from quorate.builtin.cluster.families import GROUP
 from quorate.builtin.cluster.validation import check_labels, check_text, check_wanted
 from quorate.plugin import (
     Access,
+    Admission,
+    Checks,
     Invalid,
     NodeApi,
     Query,
     Resource,
+    Serving,
     Verb,
-    constant_key,
-    split_invalid,
+    View,
 )
+from quorate.plugin.advanced import constant_key, split_invalid
 from quorate.plugin.checking import check_bytes, check_count, check_each
 from quorate.plugin.singles import only_reply
 from quorate.v1 import coordinator_pb2 as pb
@@ -108,22 +111,25 @@ COORDINATOR: Final = Resource(
     family=COORDINATORS,
     row=pb.Coordinator,
     service=pb.DESCRIPTOR.services_by_name["CoordinatorService"],
-    servicer=CoordinatorReads,
-    # A read assigns a key that has no coordinator yet.
-    access={
-        "Get": Access(right="write", domain=COORDINATORS, key="role"),
-        "GetBatch": Access(right="write", domain=COORDINATORS, items="coordinators", key="role"),
-    },
+    serving=Serving(
+        servicer=CoordinatorReads,
+        access={
+            "Get": Access(right="write", domain=COORDINATORS, key="role"),
+            "GetBatch": Access(
+                right="write", domain=COORDINATORS, items="coordinators", key="role"
+            ),
+        },
+        keep=check_broker,
+    ),
     key=("role", "key"),
     check_key={"role": check_text, "key": check_key},
-    keep=check_broker,
-    table=False,
+    view=View(table=False),
     verbs={
         "Assign": Verb(
             apply_all=apply.assign_each,
-            validate=check_assignments,
+            check=Checks(command=check_assignments),
             message=pb.AssignCoordinators,
-            public=True,
+            admission=Admission(public=True),
             examples=(
                 pb.AssignCoordinator(role="mqtt", key="jobs"),
                 pb.AssignCoordinator(

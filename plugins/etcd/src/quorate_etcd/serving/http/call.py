@@ -9,7 +9,7 @@ from contextlib import suppress
 from typing import Any, Final
 
 from google.protobuf.message import Message
-from quorate.plugin import HttpRequest
+from quorate.plugin.advanced import HttpRequest
 
 #: Headers that go along as metadata, with what gRPC's own clients call them.
 _METADATA: Final = ("authorization", "token", "hasleader", "client-api-version")

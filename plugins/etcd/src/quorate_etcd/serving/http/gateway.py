@@ -13,7 +13,7 @@ from google.protobuf.descriptor import ServiceDescriptor
 from google.protobuf.json_format import MessageToDict, ParseDict, ParseError
 from google.protobuf.message import Message
 from google.protobuf.message_factory import GetMessageClass
-from quorate.plugin import HttpAnswer, HttpRequest
+from quorate.plugin.advanced import HttpAnswer, HttpRequest
 
 from quorate_etcd.serving.http.call import AbortedError, Call
 from quorate_etcd.serving.http.routes import routes

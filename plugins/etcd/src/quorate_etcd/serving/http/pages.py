@@ -7,7 +7,7 @@ from collections.abc import Awaitable, Callable, Iterable, Mapping
 from typing import Final
 from urllib.parse import parse_qs
 
-from quorate.plugin import HttpAnswer, HttpRequest
+from quorate.plugin.advanced import HttpAnswer, HttpRequest
 
 from quorate_etcd import release
 from quorate_etcd.serving.http.gateway import Gateway
