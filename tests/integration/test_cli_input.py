@@ -20,6 +20,7 @@ import pytest
 from quorate.cli import installed as found
 from quorate.cli.deferred import DeferredCommand, adopt
 from quorate.cli.dev import command as dev
+from quorate.cli.dev.development import Development
 from quorate.cli.main import HOST_COMMANDS, main
 from quorate.node import process
 from quorate.observe import logs
@@ -154,7 +155,7 @@ def surroundings(endpoints: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(found, "find", lambda: PLUGINS)
     monkeypatch.setattr(spark, "_spark", no_spark)
-    monkeypatch.setattr(dev._Development, "run", no_nodes)
+    monkeypatch.setattr(Development, "run", no_nodes)
     monkeypatch.setattr(dev, "demand_free_ports", lambda _: None)
     monkeypatch.setattr(process, "run", lambda *_: None)
     monkeypatch.setattr(logs, "configure", lambda *_: None)
