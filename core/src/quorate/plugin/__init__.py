@@ -15,6 +15,7 @@ from quorate.plugin.batches import (
     read_values,
     still_due,
 )
+from quorate.plugin.complaints import Complaints
 from quorate.plugin.console import Console
 from quorate.plugin.declarations import (
     CONSTANT_KEY,
@@ -113,6 +114,7 @@ __all__ = [
     "ColumnFamily",
     "ColumnLoad",
     "Command",
+    "Complaints",
     "ConfigSection",
     "Consistency",
     "Console",
