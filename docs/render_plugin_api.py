@@ -44,7 +44,7 @@ PARTS: Final = (
     ),
     ("Who may do what", ("access",)),
     ("What handlers and queries hold", ("transaction",)),
-    ("What servicers and controllers hold", ("node",)),
+    ("What servicers and controllers hold", ("node", "complaints")),
     ("Ports of a plugin's own", ("ports", "../http1/messages")),
     ("How to refuse", ("outcomes",)),
     ("Helpers for batches and updates", ("batches", "invalid_items", "updates")),

@@ -9,15 +9,9 @@ from typing import TYPE_CHECKING
 from quorate.plugin.lazily import lazily
 
 if TYPE_CHECKING:
-    from quorate.plugin import (
-        keys,
-    )
-    from quorate.plugin.access import (
-        Access,
-    )
-    from quorate.plugin.console import (
-        Console,
-    )
+    from quorate.plugin import keys
+    from quorate.plugin.access import Access
+    from quorate.plugin.console import Console
     from quorate.plugin.declarations import (
         Cache,
         CliCommand,
@@ -34,24 +28,10 @@ if TYPE_CHECKING:
         RaftGroup,
         Timer,
     )
-    from quorate.plugin.hookspecs import (
-        Declaration,
-    )
-    from quorate.plugin.markers import (
-        hookimpl,
-    )
-    from quorate.plugin.node import (
-        CacheView,
-        Caller,
-        Consistency,
-        Fence,
-        NodeApi,
-        ShardRef,
-    )
-    from quorate.plugin.outcomes import (
-        Invalid,
-        Rejected,
-    )
+    from quorate.plugin.hookspecs import Declaration
+    from quorate.plugin.markers import hookimpl
+    from quorate.plugin.node import CacheView, Caller, Consistency, Fence, NodeApi, ShardRef
+    from quorate.plugin.outcomes import Invalid, Rejected
     from quorate.plugin.resource import (
         Admission,
         Checks,
@@ -63,12 +43,7 @@ if TYPE_CHECKING:
         Verb,
         View,
     )
-    from quorate.plugin.transaction import (
-        Reader,
-        Row,
-        RowEvent,
-        Txn,
-    )
+    from quorate.plugin.transaction import Reader, Row, RowEvent, Txn
 
 __all__ = [
     "Access",

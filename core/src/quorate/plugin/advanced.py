@@ -20,6 +20,7 @@ if TYPE_CHECKING:
         read_values,
         still_due,
     )
+    from quorate.plugin.complaints import Complaints
     from quorate.plugin.console import Demo, DemoScene
     from quorate.plugin.declarations import (
         CONSTANT_KEY,
@@ -74,6 +75,7 @@ __all__ = [
     "ClusterStatus",
     "Column",
     "ColumnLoad",
+    "Complaints",
     "ConsoleAction",
     "ConsolePage",
     "Demo",
@@ -135,6 +137,7 @@ __getattr__ = lazily(
         "quorate.plugin.batches": (
             "answer_each read_each read_range read_spliced read_values still_due"
         ),
+        "quorate.plugin.complaints": "Complaints",
         "quorate.plugin.console": "Demo DemoScene",
         "quorate.plugin.declarations": (
             "CONSTANT_KEY METADATA_GROUP Alert Column ColumnLoad ConsoleAction ConsolePage "

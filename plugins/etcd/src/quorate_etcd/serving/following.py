@@ -9,6 +9,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from typing import Final, NamedTuple
 
 from quorate.plugin import RowEvent
+from quorate.plugin.advanced import Complaints
 
 from quorate_etcd.families import TRANSACTIONS, store_key
 from quorate_etcd.serving.store import Store
@@ -52,7 +53,10 @@ class Follower:
         self.applied = 0
         #: Whether every later transaction will be passed on.
         self.live = False
-        self._complained = ""
+        self._complaints: Final = Complaints(
+            _log,
+            f"cannot follow store {store.name!r} of etcd's clients, no events until it can",
+        )
         self._waiting: Final[deque[Transaction]] = deque()
         self._count = 0
         self._arrived: Final = asyncio.Event()
@@ -67,7 +71,7 @@ class Follower:
                     await self._follow()
                     passing.cancel()
             except* Exception as group:  # noqa: BLE001 - a later attempt may succeed
-                self._complain(group.exceptions[0])
+                self._complaints.complain(group.exceptions[0], worked=self.live)
             self._waiting.clear()
             self._count = 0
             if self.live:
@@ -79,23 +83,6 @@ class Follower:
         """Wait until a transaction was passed on, and this node follows the store."""
         while not self.live or self.revision < revision:
             await asyncio.shield(self._advanced)
-
-    def _complain(self, error: BaseException) -> None:
-        """Log why it cannot follow, unless that is the reason of the last failed attempt.
-
-        Unavailability while a cluster is founded or has no leader is not a fault.
-        """
-        reason = f"{type(error).__name__}: {error}"
-        if self.live or reason != self._complained:
-            expected = hasattr(error, "code")
-            _log.log(
-                logging.INFO if expected else logging.WARNING,
-                "cannot follow store %r of etcd's clients, no events until it can: %s",
-                self._store.name,
-                reason,
-                exc_info=None if expected else error,
-            )
-        self._complained = reason
 
     async def _follow(self) -> None:
         store = self._store

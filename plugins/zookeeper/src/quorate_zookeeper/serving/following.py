@@ -8,6 +8,7 @@ from collections.abc import Callable
 from typing import Final
 
 from quorate.plugin import NodeApi, RowEvent
+from quorate.plugin.advanced import Complaints
 
 from quorate_zookeeper.families import TRANSACTIONS
 from quorate_zookeeper.v1 import rows_pb2 as rows
@@ -37,8 +38,9 @@ class Follower:
         self._lost: Final = lost
         #: The zxid of the last transaction passed on.
         self.zxid = 0
-        #: The reason of the last failed attempt.
-        self._complained = ""
+        self._complaints: Final = Complaints(
+            _log, "cannot follow the tree of znodes, serving no clients until it can"
+        )
         #: Whether the zxid is that of a state of this node.
         self.live = False
 
@@ -48,27 +50,11 @@ class Follower:
             try:
                 await self._follow()
             except Exception as error:  # noqa: BLE001 - a later attempt may succeed
-                self._complain(error)
+                self._complaints.complain(error, worked=self.live)
             if self.live:
                 self.live = False
                 self._lost()
             await asyncio.sleep(_RETRY_S)
-
-    def _complain(self, error: Exception) -> None:
-        """Log the reason why it cannot follow, unless it is that of the last failed attempt.
-
-        Unavailability while a cluster is founded or has no leader is not a fault.
-        """
-        reason = f"{type(error).__name__}: {error}"
-        if self.live or reason != self._complained:
-            expected = hasattr(error, "code")
-            _log.log(
-                logging.INFO if expected else logging.WARNING,
-                "cannot follow the tree of znodes, serving no clients until it can: %s",
-                reason,
-                exc_info=None if expected else error,
-            )
-        self._complained = reason
 
     async def _follow(self) -> None:
         async for seen in self._node.watch(TRANSACTIONS):
