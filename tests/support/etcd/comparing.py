@@ -154,7 +154,7 @@ class Comparison:
         ours, stock = await asyncio.gather(
             *(side.carry_out(step, self._script.compacted) for side in (self._ours, self._stock))
         )
-        self._compare(normal(step, ours), normal(step, stock))
+        self._compare(normal(ours), normal(stock))
         if isinstance(ours, Refused):
             return
         script = self._script
@@ -192,7 +192,7 @@ def shown(request: Message) -> str:
     ]
 
 
-def normal(step: Step, answer: Message | Refused) -> str:
+def normal(answer: Message | Refused) -> str:
     """Return an answer without what differs between any two servers."""
     if isinstance(answer, Refused):
         return f"{answer.code} {answer.text}"
@@ -205,7 +205,6 @@ def normal(step: Step, answer: Message | Refused) -> str:
         copy.keys.sort()
     if isinstance(copy, rpc.LeaseLeasesResponse):
         copy.leases.sort(key=lambda each: each.ID)
-    _normalise(step.request, copy)
     return text_format.MessageToString(copy)
 
 
@@ -214,17 +213,3 @@ def _strip(message: Any) -> None:
     if header is not None and message.HasField("header"):
         for name in ("cluster_id", "member_id", "raft_term"):
             header.ClearField(name)
-
-
-def _normalise(request: Any, answer: Any) -> None:
-    """Take out what 3.4 does differently: with `keys_only` it names the leases."""
-    if isinstance(request, rpc.RangeRequest) and request.keys_only:
-        for kv in answer.kvs:
-            kv.ClearField("lease")
-    if isinstance(request, rpc.TxnRequest):
-        operations = request.success if answer.succeeded else request.failure
-        for operation, response in zip(operations, answer.responses, strict=True):
-            kind = operation.WhichOneof("request")
-            if kind in {"request_range", "request_txn"}:
-                name = kind.replace("request", "response")
-                _normalise(getattr(operation, kind), getattr(response, name))

@@ -176,12 +176,14 @@ class Cache:
         #: The position of the node that it follows.
         self.node = 0
         self._stream: Any = None
+        self._is_created = False
 
     async def run(self) -> None:
         """Follow for ever, on one node after the other."""
         while True:
             self.node, self._stream = self._servers.watch()
             self.streams += 1
+            self._is_created = False
             create = rpc.WatchCreateRequest(
                 key=PREFIX,
                 range_end=END,
@@ -200,14 +202,19 @@ class Cache:
     async def reached(self, revision: int) -> None:
         """Ask for progress until every event of a revision is in it."""
         request = rpc.WatchRequest(progress_request=rpc.WatchProgressRequest())
-        async with asyncio.timeout(PATIENCE_S):
-            while self.revision < revision:
-                with suppress(grpc.aio.AioRpcError, asyncio.InvalidStateError):
-                    await self._stream.write(request)
-                await asyncio.sleep(_LOOK_S)
+        until = time.monotonic() + PATIENCE_S
+        while self.revision < revision:
+            assert time.monotonic() < until, (
+                f"stream {self.streams}, at node {self.node}, has told until {self.revision}, and "
+                f"not until {revision}, of which a list was; it is created: {self._is_created}"
+            )
+            with suppress(grpc.aio.AioRpcError, asyncio.InvalidStateError):
+                await self._stream.write(request)
+            await asyncio.sleep(_LOOK_S)
 
     def _take(self, response: rpc.WatchResponse) -> None:
         assert not response.canceled, response
+        self._is_created = True
         for event in response.events:
             self._apply(event)
         if not response.events and not response.created:

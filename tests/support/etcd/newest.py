@@ -14,16 +14,21 @@ _SOURCE: Final = Path(__file__).parent / "server"
 _BUILD_S: Final = 600
 
 
-@functools.cache
 def program() -> str | None:
-    """Return the path of the newest server that can be had; None: there is none.
+    """Return the path of the newest server that can be had; None: there is none."""
+    return built() or shutil.which("etcd")
 
-    What was built is kept in the user's cache, by the version that `go.mod` names.
+
+@functools.cache
+def built() -> str | None:
+    """Return the path of the server of the release that `go.mod` names; None: it cannot be built.
+
+    It is kept in the user's cache.
     """
-    built = _cache() / f"etcd-{_version()}"
-    if not built.exists() and (go := shutil.which("go")) is not None:
-        built.parent.mkdir(parents=True, exist_ok=True)
-        with tempfile.TemporaryDirectory(dir=built.parent) as directory:
+    server = _cache() / f"etcd-{_version()}"
+    if not server.exists() and (go := shutil.which("go")) is not None:
+        server.parent.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryDirectory(dir=server.parent) as directory:
             shutil.copytree(_SOURCE, directory, dirs_exist_ok=True)
             made = subprocess.run(
                 [go, "build", "-mod=mod", "-o", "server", "."],
@@ -33,8 +38,8 @@ def program() -> str | None:
                 timeout=_BUILD_S,
             )
             if made.returncode == 0:
-                Path(directory, "server").rename(built)
-    return str(built) if built.exists() else shutil.which("etcd")
+                Path(directory, "server").rename(server)
+    return str(server) if server.exists() else None
 
 
 def _cache() -> Path:

@@ -105,11 +105,16 @@ class Script:
             return Step("watch", "Cancel", rpc.WatchCancelRequest(watch_id=number))
         number, self.next_number = self.next_number, self.next_number + 1
         start = self.random.choice((0, 0, self._past(), self._past(), self.revision + 3))
+        filters = self.random.choice(_FILTERS)
+        if len(filters) > 1:
+            # Nobody can tell when a watch without events has gone through the past; a stock server
+            # that is not through cancels it at the next compaction.
+            start = 0
         request = rpc.WatchCreateRequest(
             key=self.random.choice((b"", *_KEYS)),
             range_end=self.random.choice(_ENDS),
             start_revision=start,
-            filters=self.random.choice(_FILTERS),
+            filters=filters,
             prev_kv=self._often(0.5),
             watch_id=number,
             fragment=self._often(0.2),

@@ -20,7 +20,8 @@ PROGRAM: Final = shutil.which("etcd")
 class Etcd:
     """Entering the context starts it, leaving it kills it."""
 
-    def __init__(self, directory: Path) -> None:
+    def __init__(self, directory: Path, program: str | None = PROGRAM) -> None:
+        self._path: Final = program or "etcd"
         self.port, self._peers = free_ports(0, 1)
         self._data: Final = directory / "data"
         self._program: Final = Program("etcd", directory / "said.log")
@@ -38,7 +39,7 @@ class Etcd:
             "log-level": "error",
         }
         said = (word for name, value in options.items() for word in (f"--{name}", value))
-        self._program.start([PROGRAM or "etcd", *said], dict(os.environ))
+        self._program.start([self._path, *said], dict(os.environ))
         until(self._serves)
         return self
 

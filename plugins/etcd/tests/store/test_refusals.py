@@ -10,8 +10,8 @@ from quorate_etcd.wire import rpc_pb2 as rpc
 _PUT, _RANGE, _DELETE = rpc.PutRequest, rpc.RangeRequest, rpc.DeleteRangeRequest
 
 
-def put(key: bytes) -> rpc.RequestOp:
-    return rpc.RequestOp(request_put=_PUT(key=key))
+def put(key: bytes, **more: Any) -> rpc.RequestOp:
+    return rpc.RequestOp(request_put=_PUT(key=key, **more))
 
 
 def get(**request: Any) -> rpc.RequestOp:
@@ -61,6 +61,8 @@ _MANY = [put(b"%d" % number) for number in range(129)]
         ("Txn", txn(nested(put(b"b")), nested(put(b"b"))), errors.DUPLICATE_KEY),
         ("Txn", txn(get(key=b"a", revision=5), put(b"b")), errors.FUTURE_REVISION),
         ("Txn", txn(get(key=b"a", revision=2), put(b"b")), errors.COMPACTED),
+        ("Txn", txn(get(key=b"a", revision=5), put(b"x", lease=9)), errors.FUTURE_REVISION),
+        ("Txn", txn(put(b"x", lease=9), get(key=b"a", revision=5)), errors.LEASE_NOT_FOUND),
         ("Compact", rpc.CompactionRequest(revision=3), errors.COMPACTED),
         ("Compact", rpc.CompactionRequest(revision=5), errors.FUTURE_REVISION),
         ("LeaseGrant", rpc.LeaseGrantRequest(TTL=9_000_000_001), errors.TTL_TOO_LARGE),

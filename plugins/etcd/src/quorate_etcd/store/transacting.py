@@ -66,8 +66,6 @@ def transact(txn: Txn, command: pb.Transact) -> pb.Transacted:
     request = request_of(command)
     done = pb.Transacted()
     if isinstance(request, rpc.PutRequest):
-        # Within a transaction the key is looked at first.
-        writing.demand_lease(request.lease)
         _demand_put(writing, request)
         done.put.CopyFrom(_put(writing, request))
     elif isinstance(request, rpc.DeleteRangeRequest):
@@ -86,7 +84,7 @@ def evaluate(reader: Reader, query: asked.Evaluate) -> Iterable[rpc.TxnResponse]
     """Answer a transaction that changes nothing."""
     view = View(reader, query.store)
     branch = Branch.taken(view, query.request)
-    branch.demand_ranges(view)
+    branch.demand(view)
     response = branch.carry_out(view)
     response.header.revision = view.revision
     yield response
@@ -119,19 +117,15 @@ class Branch:
             nested = self._nested.get(position)
             yield from [operation] if nested is None else nested._all()
 
-    def demand(self, writing: Writing) -> None:
-        """Refuse impossible operations before the first write: puts first, then ranges."""
+    def demand(self, state: Writing | View) -> None:
+        """Refuse impossible operations before the first write, the first of them in their order."""
+        view = state.view if isinstance(state, Writing) else state
         for operation in self._all():
-            if operation.HasField("request_put"):
-                _demand_put(writing, operation.request_put)
-        self.demand_ranges(writing.view)
-
-    def demand_ranges(self, view: View) -> None:
-        """Refuse ranges at revisions that cannot be read."""
-        for operation in self._all():
-            revision = operation.request_range.revision
-            if operation.HasField("request_range") and revision:
-                view.demand(revision)
+            if operation.HasField("request_range"):
+                if operation.request_range.revision:
+                    view.demand(operation.request_range.revision)
+            elif isinstance(state, Writing) and operation.HasField("request_put"):
+                _demand_put(state, operation.request_put)
 
     def carry_out(self, state: Writing | View) -> rpc.TxnResponse:
         """Apply the operations in their order: each sees those before it."""
@@ -154,9 +148,9 @@ class Branch:
 
 
 def _demand_put(writing: Writing, request: rpc.PutRequest) -> None:
+    writing.demand_lease(request.lease)
     if (request.ignore_value or request.ignore_lease) and writing.view.newest(request.key) is None:
         errors.KEY_NOT_FOUND.refuse()
-    writing.demand_lease(request.lease)
 
 
 def _put(writing: Writing, request: rpc.PutRequest) -> rpc.PutResponse:
