@@ -20,7 +20,7 @@ def program() -> str | None:
 
     What was built is kept in the user's cache, by the version that `go.mod` names.
     """
-    built = _cache() / f"etcd-{_version()}"
+    built = cache() / f"etcd-{_version()}"
     if not built.exists() and (go := shutil.which("go")) is not None:
         built.parent.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryDirectory(dir=built.parent) as directory:
@@ -37,7 +37,8 @@ def program() -> str | None:
     return str(built) if built.exists() else shutil.which("etcd")
 
 
-def _cache() -> Path:
+def cache() -> Path:
+    """Return the folder of what was built from the sources of others."""
     return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache", "quorate-peers")
 
 
