@@ -25,7 +25,7 @@ def built() -> str | None:
 
     It is kept in the user's cache.
     """
-    server = _cache() / f"etcd-{_version()}"
+    server = cache() / f"etcd-{_version()}"
     if not server.exists() and (go := shutil.which("go")) is not None:
         server.parent.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryDirectory(dir=server.parent) as directory:
@@ -42,7 +42,8 @@ def built() -> str | None:
     return str(server) if server.exists() else None
 
 
-def _cache() -> Path:
+def cache() -> Path:
+    """Return the folder of what was built from the sources of others."""
     return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache", "quorate-peers")
 
 
