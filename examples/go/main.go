@@ -27,7 +27,7 @@ var (
 )
 
 func main() {
-	last := flag.Int("count", 1_000, "how far to count")
+	last := flag.Int("count", 1_000, "how far to count, at least to 4")
 	flag.Parse()
 	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Minute)
 	defer cancel()
@@ -61,14 +61,15 @@ func run(ctx context.Context, c *Cluster, last int) error {
 		if number%100 == 0 {
 			fmt.Printf("counted to %d\n", number)
 		}
-		if number == last/2 {
-			// As a program does that ends and begins again, with what it has stored.
-			if err = stop(); err != nil {
-				return err
-			}
-			if stop, err = follow(ctx, c, mirror); err != nil {
-				return err
-			}
+		switch number {
+		case last / 2:
+			// As a program does that ends, and goes on later with what it has stored.
+			err = stop()
+		case last/2 + last/4:
+			stop, err = follow(ctx, c, mirror)
+		}
+		if err != nil {
+			return err
 		}
 	}
 	for seen.last.Load() < int64(last) && pause(ctx, 10*time.Millisecond) {

@@ -37,7 +37,7 @@ public final class Count {
     this.cluster = cluster;
   }
 
-  /** Takes how far to count, and endpoints. */
+  /** Takes how far to count, at least to 4, and endpoints. */
   public static void main(String[] arguments) throws Exception {
     var endpoints = Arrays.asList(arguments).subList(1, arguments.length);
     // TlsChannelCredentials in its place for a cluster with TLS.
@@ -57,6 +57,7 @@ public final class Count {
 
     var watching = new Watching(ByteString.EMPTY);
     watching.listed.await();
+    var token = ByteString.EMPTY;
     var session = new Session(cluster, GROUP, SHARD_KEY);
     for (int number = first; number <= last; number++) {
       revision = write(session, number, revision);
@@ -64,8 +65,10 @@ public final class Count {
         System.out.println("counted to " + number);
       }
       if (number == last / 2) {
-        // As a program does that ends and begins again, with what it has stored.
-        watching = new Watching(watching.stop());
+        // As a program does that ends, and later goes on with what it has stored.
+        token = watching.stop();
+      } else if (number == last / 2 + last / 4) {
+        watching = new Watching(token);
       }
     }
     while (seen.get() < last) {
