@@ -439,3 +439,18 @@ def test_what_a_command_writes_is_its_users_alone(
     assert (tmp_path / "written").stat().st_mode & 0o777 == 0o600
     [authority] = tmp_path.rglob("ca.pem")
     assert authority.stat().st_mode & 0o777 == 0o644
+
+
+def test_a_noun_is_taken_in_singular_and_plural(run: Run, install: Install) -> None:
+    install("notes", commands=COMMANDS)
+
+    assert "List the nodes of the cluster" in run("members", "list", "--help").out
+    assert json.loads(run("note", "show", "-o", "json").out)[0]["name"] == "milk"
+    assert " members " not in run("--help").out
+
+
+def test_an_exact_name_comes_before_its_other_number(run: Run, install: Install) -> None:
+    install("nodes", commands=COMMANDS)
+
+    assert json.loads(run("nodes", "show", "-o", "json").out)[0]["name"] == "milk"
+    assert "Drain nodes" in run("--help").out

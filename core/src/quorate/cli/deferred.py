@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Container
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, cast
 
@@ -27,6 +27,20 @@ class DeferredCommand(click.Command):
         self.load = load
         #: Whether it asks a cluster, and lets the user say which.
         self.asks = asks
+
+
+def in_any_number(name: str, known: Container[str]) -> str:
+    """Return the known one of the singular and the plural of a noun; else the noun as it is."""
+    others = (name, f"{name}s", name.removesuffix("s"))
+    return next((each for each in others if each in known), name)
+
+
+class NounGroup(click.Group):
+    """Its groups are called by their nouns in the singular or in the plural; one is shown."""
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        """Return the command of a noun in either number."""
+        return super().get_command(ctx, in_any_number(cmd_name, self.commands))
 
 
 class AskingCommand(click.Command):

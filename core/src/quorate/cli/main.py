@@ -17,7 +17,7 @@ from typing import Final
 import click
 from click.shell_completion import get_completion_class
 
-from quorate.cli.deferred import DeferredCommand, adopt, terminal_of
+from quorate.cli.deferred import DeferredCommand, adopt, in_any_number, terminal_of
 from quorate.cli.failures import ExitCode, Failure, failure, of_client, of_plugins
 from quorate.cli.terminal import DEFAULT_CONFIG, Terminal
 
@@ -100,11 +100,15 @@ class RootGroup(click.Group):
         """Return the command, or a deferred command that loads it when it is called."""
         if cmd_name in self.commands:
             return self.commands[cmd_name]
-        found = terminal_of(ctx).known.commands.get(cmd_name)
+        known = terminal_of(ctx).known.commands
+        named = in_any_number(cmd_name, {*self.commands, *known})
+        if named in self.commands:
+            return self.commands[named]
+        found = known.get(named)
         if found is None:
             return None
-        load = partial(_load_from_plugin, found.plugin, cmd_name)
-        return DeferredCommand(cmd_name, found.help, load, asks=True)
+        load = partial(_load_from_plugin, found.plugin, named)
+        return DeferredCommand(named, found.help, load, asks=True)
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]

@@ -14,7 +14,7 @@ from google.protobuf.json_format import MessageToDict, ParseDict, ParseError
 from google.protobuf.message import Message
 
 from quorate.cli.completing import MOST, from_cluster
-from quorate.cli.deferred import terminal_of
+from quorate.cli.deferred import NounGroup, terminal_of
 from quorate.cli.tables import Keyed
 from quorate.plugin.console import columns_of, consent, consent_options, words_of
 from quorate.plugin.resource import Binding, Resource, bind
@@ -60,11 +60,19 @@ def group_of(
     What a plugin brings itself stays, and is completed where it is the group of a resource. The
     commands of a resource that is named like its plugin stand in the plugin's group, too.
     """
-    group = click.Group(plugin, help=f"Show and change the data of {plugin}.")
+    group: click.Group = NounGroup(plugin, help=f"Show and change the data of {plugin}.")
     if into is not None:
         if not isinstance(into, click.Group):
             return into
         group = into
+        if type(into) is click.Group:
+            group = NounGroup(
+                into.name,
+                into.commands,
+                callback=into.callback,
+                params=into.params,
+                help=into.help,
+            )
     for resource in resources:
         noun = resource.family.partition(".")[2].replace("_", "-")
         help = f"Show and change {spaced(plural(resource.row.DESCRIPTOR.name))}."
