@@ -20,7 +20,6 @@ from quorate.cli.statuses import (
     controller_rows,
     leads,
     name_of,
-    report_of,
 )
 from quorate.cli.tables import show, table_of
 from quorate.cli.terminal import Terminal
@@ -101,7 +100,8 @@ def view_of(
         for shard in status.shards
     }
     rates = _rates(applied, at_s, before)
-    shards = [_shard_row(place, said, rates) for place in topology.shards]
+    reports = {node: {each.shard: each for each in status.shards} for node, status in said.items()}
+    shards = [_shard_row(place, said, reports, rates) for place in topology.shards]
     # These have a leader as soon as they are asked for.
     unopened = {shard for status in said.values() for shard in status.unopened}
     leaderless = [
@@ -169,11 +169,11 @@ def _node_row(name: str, address: str, status: Status) -> Row:
 def _shard_row(
     place: pb.ShardPlace,
     said: Mapping[str, pb.NodeStatusResponse],
+    reports: Mapping[str, Mapping[str, pb.ReplicaReport]],
     rates: Mapping[tuple[str, str], float],
 ) -> Row:
     name = name_of(place)
-    reports = ((node, report_of(status, name)) for node, status in said.items())
-    replicas = {node: report for node, report in reports if report is not None}
+    replicas = {node: each[name] for node, each in reports.items() if name in each}
     # The node that reports to lead, in the latest history and term.
     leaders = [(each.epoch, each.term, node) for node, each in replicas.items() if leads(each)]
     leader = max(leaders)[2] if leaders else None

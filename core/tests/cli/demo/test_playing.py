@@ -43,8 +43,8 @@ async def test_the_load_begins_when_all_parts_have_made_their_rows() -> None:
         told.lines.append("step")
         yield ""
 
-    async def slow(*given: object) -> AsyncGenerator[str, None]:
-        for _ in range(10):
+    async def slow(_: AsyncClient, __: DemoScene) -> AsyncGenerator[str, None]:
+        for _turn in range(10):
             await asyncio.sleep(0)
         yield "more"
         await asyncio.Event().wait()

@@ -40,6 +40,7 @@ from quorate.observe.thresholds import FOLLOWER_LAG, FULL
 
 if TYPE_CHECKING:
     from quorate.client import Client
+    from quorate.v1 import admin_pb2 as pb
 
 Row = Mapping[str, object]
 Tables = list[tuple[str, Sequence[Row]]]
@@ -82,10 +83,11 @@ class Cluster:
     def overview(self, client: Client, query: Mapping[str, str]) -> Page:
         """Show whether the cluster is well, what it does, and its nodes and shards."""
         chosen = range_of(query)
-        view, statuses = self._look(client)
         ask = client.asynchronous
-        samples = client.thread.run(samples_of(ask, statuses, RANGES[chosen]))
-        findings = list(of_cluster(client.thread.run(gather(ask, NAMES))))
+        reports = client.thread.run(gather(ask, NAMES))
+        view = self._view(reports.topology, reports.statuses)
+        samples = client.thread.run(samples_of(ask, reports.statuses, RANGES[chosen]))
+        findings = list(of_cluster(reports))
         nodes = self._nodes(view, samples)
         ready = {str(row["node"]): row["state"] == "ready" for row in view.rows["nodes"]}
         shards = [self._shard(row, ready) for row in view.rows["shards"]]
@@ -119,7 +121,7 @@ class Cluster:
 
     def map(self, client: Client) -> Page:
         """Show the nodes by their zones, each with the replicas that it holds."""
-        view, _ = self._look(client)
+        view = self._view(*client.thread.run(look(client.asynchronous)))
         placed = client.thread.run(placement(client.asynchronous))
         zones: defaultdict[str, list[str]] = defaultdict(list)
         zone_of = {each.node: each.zone for each in placed.nodes}
@@ -210,8 +212,8 @@ class Cluster:
         ]
         return Page(title=f"Node {name}", tables=tables, lead=lead)
 
-    def _look(self, client: Client) -> tuple[ClusterView, Mapping[str, Status]]:
-        topology, statuses = client.thread.run(look(client.asynchronous))
+    def _view(self, topology: pb.TopologyResponse, statuses: Mapping[str, Status]) -> ClusterView:
+        """Return what the nodes say, with the rates since the last look."""
         now, before = time.monotonic(), self._before
         if before is not None and now - before.at_s > _RECENT_S:
             self._rates.clear()
@@ -223,7 +225,7 @@ class Cluster:
                 rate: Any = row["commands_per_s"]
                 if rate is not None:
                     self._rates[str(row["shard"])].append(rate)
-        return view, statuses
+        return view
 
     def _shard(self, row: Mapping[str, Any], ready: Mapping[str, bool]) -> Row:
         name = str(row["shard"])
