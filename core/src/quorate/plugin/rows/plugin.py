@@ -26,6 +26,8 @@ from quorate.v1.tenant_pb2 import Tenant
 if TYPE_CHECKING:
     from pydantic import BaseModel
 
+    from quorate.plugin.resource.declaration import Resource
+
 R = TypeVar("R", bound=Row)
 Run = Callable[[NodeApi, ShardRef], Any]
 Lifespan = Callable[[NodeApi], AbstractAsyncContextManager[None]]
@@ -131,7 +133,7 @@ class Plugin:
         #: What was declared beside classes.
         self.included: Final[list[Any]] = [self.group]
         #: The resources of the classes, once the generated messages were needed.
-        self.made: Final[dict[type[Row], Any]] = {}
+        self.made: Final[dict[type[Row], Resource[Any]]] = {}
         self._lifespan: Lifespan | None = None
         if settings is not None:
             self.included.append(ConfigSection(model=settings))

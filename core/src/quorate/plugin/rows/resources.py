@@ -188,7 +188,7 @@ def _history(pb: Any, declared: RowResource) -> History | None:
 
 def _states(app: Plugin, declared: RowResource) -> Resource[Any] | None:
     """Return the resource of the former states of rows: it is only read."""
-    history = app.made[declared.cls].history
+    history = app.made[declared.cls].life.history
     if history is None:
         return None
     pb = generated(app.module)
