@@ -45,8 +45,9 @@ OPENING: Final = """\
 
 You will know the output of each command before you run it: on a terminal of 80 columns, in a pipe,
 and with `-o json`. All of them ran on a new cluster of one node, one after the other; revisions,
-times and addresses are different on yours. `python docs/render_commands.py` writes this page.
-[The command line](cli.md) explains the commands.
+times and addresses are different on yours.
+
+[The command line](cli.md) explains the commands; `python docs/render_commands.py` writes this page.
 """
 
 

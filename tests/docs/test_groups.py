@@ -4,6 +4,7 @@ import inspect
 import re
 from pathlib import Path
 
+from quorate.plugin import Invalid, Rejected
 from quorate.plugin.shard_id import ShardId
 from quorate.shards import refusals
 from quorate.shards.refusals import FencedError, NotAdmittedError
@@ -18,7 +19,7 @@ def test_every_error_is_told_with_its_status() -> None:
         name: getattr(fenced if each is FencedError else each, "code")  # noqa: B009
         for name, each in inspect.getmembers(refusals, inspect.isclass)
         # What a command is not admitted for has a code of its own.
-        if each.__module__ == refusals.__name__ and each is not NotAdmittedError
+        if issubclass(each, Exception) and each not in {Invalid, NotAdmittedError, Rejected}
     }
 
     assert dict(ROW.findall(PAGE.read_text(encoding="utf-8"))) == declared

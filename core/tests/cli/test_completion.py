@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import logging
 from typing import TYPE_CHECKING
 
 import pytest
@@ -7,7 +8,7 @@ from quorate.cli import completing
 from quorate.cli.main import main
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
 
     from core.tests.cli.conftest import FakeNode, Run
 
@@ -15,8 +16,8 @@ if TYPE_CHECKING:
 @pytest.fixture
 def complete(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> Callable[..., list[str]]:
-    """Return a function that completes the last of these words, as bash asks for it."""
+) -> Iterator[Callable[..., list[str]]]:
+    """Yield a function that completes the last of these words, as bash asks for it."""
     # A busy machine takes longer than a shell waits.
     monkeypatch.setattr(completing, "_PATIENCE_S", 60.0)
 
@@ -30,7 +31,9 @@ def complete(
         assert written.err == ""
         return [line.removeprefix("plain,") for line in written.out.split()]
 
-    return complete
+    yield complete
+    # A process that completes logs nothing; this one goes on.
+    logging.disable(logging.NOTSET)
 
 
 def test_keys_are_completed(run: Run, node: FakeNode, complete: Callable[..., list[str]]) -> None:

@@ -46,5 +46,5 @@ def test_a_prompt_completes_the_names(package: ModuleType) -> None:
 def test_a_name_that_no_module_defines_is_an_attribute_error() -> None:
     get = lazily("quorate.plugin", {"quorate.plugin.keys": "pack"})
 
-    with pytest.raises(AttributeError, match=r"module 'quorate.plugin' has no attribute 'NoSuchName'"):
+    with pytest.raises(AttributeError, match=r"quorate\.plugin' has no attribute 'NoSuchName'"):
         get("NoSuchName")

@@ -15,7 +15,6 @@ def put(key: bytes, value: bytes, *, lease: int = 0, store: str = "") -> pb.Tran
 class TestEtcd(PluginConformance):
     plugin = "etcd"
     wire = ("quorate_etcd.wire",)
-    admin_only = ("quorate_etcd.v1.StoreService/LeapStore",)
 
     def log(self) -> Sequence[Message]:
         return self._around(super().log()[1:])

@@ -9,6 +9,7 @@ from typing import Any
 import grpc
 import grpc.aio
 import pytest
+from quorate.plugin import Invalid
 from quorate.plugin.advanced import Stub
 from quorate.testing import MemoryNode
 from quorate.testing.ports import free_ports
@@ -227,6 +228,9 @@ async def test_a_node_shows_its_stores() -> None:
         )
         await service.LeapStore(pb.Leap(store="events", revision=100), None)
         assert (await client.put(b"a")).header.revision == 101
+        for refused in (pb.Leap(store="no", revision=9), pb.Leap(revision=(1 << 62) + 1)):
+            with pytest.raises(Invalid):
+                await service.LeapStore(refused, None)
         await client.channel.close(None)
 
 

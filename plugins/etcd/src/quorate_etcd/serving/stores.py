@@ -7,8 +7,9 @@ from contextlib import contextmanager
 from typing import Final, NamedTuple
 from weakref import WeakKeyDictionary
 
-from quorate.plugin import Access, GrpcService, NodeApi
+from quorate.plugin import Access, GrpcService, Invalid, NodeApi
 from quorate.plugin.advanced import CallContext
+from quorate.plugin.checking import check_range
 
 from quorate_etcd.families import GROUP, store_key
 from quorate_etcd.serving.identity import Identity
@@ -26,6 +27,8 @@ class Open(NamedTuple):
     port: int
 
 
+#: Revisions are 63 bits: a leap leaves half of them.
+_LATEST: Final = 1 << 62
 #: What each node of this process serves: its services are made before its ports are opened.
 _SERVED: Final[WeakKeyDictionary[NodeApi, list[Open]]] = WeakKeyDictionary()
 
@@ -54,6 +57,11 @@ class Stores:
         return stores.ListStoresResponse(stores=[await self._status(each) for each in served])
 
     async def LeapStore(self, request: pb.Leap, context: CallContext) -> pb.Stood:  # noqa: D102
+        names = [each.store.name for each in _SERVED.get(self._node, ())]
+        if request.store not in names:
+            said = ", ".join(repr(name) for name in names) or "none"
+            raise Invalid("store", f"this node serves no such store; it serves {said}")
+        check_range("revision", request.revision, _LATEST)
         return await self._node.propose(request, pb.Stood)
 
     async def _status(self, served: Open) -> stores.StoreStatus:
@@ -76,6 +84,5 @@ class Stores:
 SERVICE: Final = GrpcService(
     service=stores.DESCRIPTOR.services_by_name["StoreService"],
     servicer=Stores,
-    # A leap is for admins.
-    access={"ListStores": Access(right="read")},
+    access={"ListStores": Access(right="read"), "LeapStore": Access(right="admin")},
 )
