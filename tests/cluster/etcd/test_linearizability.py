@@ -10,9 +10,9 @@ from typing import NamedTuple
 import pytest
 from quorate.testing.cluster import QUICK_ELECTIONS
 
+from tests.cluster.etcd.single_keys import ask_keys
 from tests.support.cluster_faults import FAULTS, disturb
 from tests.support.etcd.ours import open_ports
-from tests.support.etcd.single_keys import ask_keys
 from tests.support.linearizability import Written, check
 from tests.support.linearizability.load import Load, Plan
 from tests.support.proxied_cluster import ProxiedCluster
