@@ -10,7 +10,7 @@ from quorate.plugin import Invalid, Reader, Txn
 
 from quorate_etcd import errors
 from quorate_etcd.store.ranges import evaluated
-from quorate_etcd.store.view import Span, View
+from quorate_etcd.store.view import Found, Span, View
 from quorate_etcd.store.writing import Writing
 from quorate_etcd.v1 import commands_pb2 as pb, queries_pb2 as asked, rows_pb2 as rows
 from quorate_etcd.wire import mvcc_pb2 as mvcc, rpc_pb2 as rpc
@@ -26,8 +26,9 @@ _KINDS: Final[Mapping[type[Write], pb.Transact.Kind]] = {
 #: A part of a request: no field of a command may be longer than a row.
 _PART_BYTES: Final = 1_000_000
 
-#: Keys that one transaction may delete.
-_MOST_DELETED: Final = 100_000
+#: Keys that the deletions and the compared ranges of one transaction may have. The leader evaluates
+#: it in one go, and must not stand still for as long as an election takes.
+_MOST_KEYS: Final = 10_000
 
 _HOLDS: Final[dict[int, Callable[[int], bool]]] = {
     _Compare.EQUAL: lambda order: order == 0,
@@ -174,9 +175,7 @@ def _pairs(view: View, key: bytes) -> list[mvcc.KeyValue]:
 def _delete_range(writing: Writing, request: rpc.DeleteRangeRequest) -> rpc.DeleteRangeResponse:
     view = writing.view
     span = Span.of(request.key, request.range_end)
-    found = list(view.versions(span, view.latest, _MOST_DELETED + 1))
-    if len(found) > _MOST_DELETED:
-        errors.REQUEST_TOO_LARGE.refuse()
+    found = _found(view, span)
     response = rpc.DeleteRangeResponse(deleted=len(found))
     if request.prev_kv:
         response.prev_kvs.extend(view.pairs(found))
@@ -186,12 +185,19 @@ def _delete_range(writing: Writing, request: rpc.DeleteRangeRequest) -> rpc.Dele
     return response
 
 
+def _found(view: View, span: Span) -> list[Found]:
+    """Return the newest versions of a range; refuses those of too many keys in one transaction."""
+    found = list(view.versions(span, view.latest, _MOST_KEYS - view.looked_at + 1))
+    view.looked_at += len(found)
+    if view.looked_at > _MOST_KEYS:
+        errors.REQUEST_TOO_LARGE.refuse()
+    return found
+
+
 def _holds(view: View, compare: rpc.Compare) -> bool:
     """Whether all keys of a compare are as it says, or nothing is if there are none."""
     span = Span.of(compare.key, compare.range_end)
-    found = list(view.versions(span, view.latest, _MOST_DELETED + 1))
-    if len(found) > _MOST_DELETED:
-        errors.REQUEST_TOO_LARGE.refuse()
+    found = _found(view, span)
     if not found:
         return compare.target != _Compare.VALUE and _matches(rows.Version(), None, compare)
     if compare.target != _Compare.VALUE:

@@ -79,6 +79,8 @@ class View:
         self.row: Final = self._row()
         #: That of the newest versions; a transaction sets it with its first change.
         self.latest = self.row.revision
+        #: Keys of ranges that a transaction was held against so far.
+        self.looked_at = 0
 
     def _row(self) -> rows.Transaction:
         stored = self._reader.get(TRANSACTIONS, self.prefix)
