@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import argparse
 import asyncio
-import sys
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
@@ -48,7 +48,9 @@ async def measure(endpoints: str, topics: int) -> float:
 
 def main() -> None:
     """Measure it on three nodes of this machine."""
-    topics = int(sys.argv[1]) if len(sys.argv) > 1 else 30_000
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("topics", nargs="?", type=int, default=30_000)
+    topics: int = parser.parse_args().topics
     with (
         tempfile.TemporaryDirectory(prefix="quorate-tenants-") as folder,
         Cluster(Path(folder), plugins=("mqtt",)) as cluster,

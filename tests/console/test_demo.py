@@ -56,7 +56,7 @@ def test_every_part_is_a_generator() -> None:
 def test_it_fills_a_cluster_and_moves_it_and_does_so_again(cluster: Cluster) -> None:
     first = demo(cluster, "--seconds", "3", "--rate", "20")
 
-    assert went_well(first), first
+    assert went_well(first), first.stderr
     assert "\nready; the load runs, and it ends after 3 s\n" in first.stdout
     [steps] = re.findall(r"ended after (\d+) steps", first.stdout)
     assert 0 < int(steps) <= 61
@@ -76,7 +76,7 @@ def test_it_fills_a_cluster_and_moves_it_and_does_so_again(cluster: Cluster) -> 
         SyncConnectors(q).create(request)
     again = demo(cluster, "--seconds", "3", "--rate", "20", "-o", "json")
 
-    assert went_well(again), again
+    assert went_well(again), again.stderr
     assert "no worker, since own has connectors of its own" in again.stdout
     with Client(cluster.endpoints) as q:
         assert len(list(SyncConnectors(q).list())) == 10

@@ -8,9 +8,7 @@ import pytest
 
 ROOT = Path(__file__).parents[2]
 PROGRAMS = sorted(
-    path.name
-    for path in (ROOT / "benchmarks").glob("*.py")
-    if "argparse" in path.read_text() or "typer" in path.read_text()
+    path.name for path in (ROOT / "benchmarks").glob("*.py") if "__main__" in path.read_text()
 )
 
 

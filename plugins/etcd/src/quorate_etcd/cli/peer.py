@@ -38,7 +38,10 @@ class Peer:
 
     def __init__(self, address: str, *, tls: Tls | None = None, user: str = "") -> None:
         self.address: Final = address
-        self._channel: Final = channel_to(address, tls)
+        try:
+            self._channel: Final = channel_to(address, tls)
+        except ValueError as error:
+            raise PeerError(address, 0, str(error)) from None
         self._user: Final = user
         self._metadata: tuple[tuple[str, str], ...] = ()
         self._kv, self._watch, self._lease, self._auth = (
