@@ -34,7 +34,7 @@ from quorate.plugin.advanced import Stub
 from quorate_etcd.wire import rpc_pb2 as rpc
 from systems.closed_loop import channel
 from systems.etcd import BATCH, Etcd
-from systems.etcd_nodes import DoorNodes, Nodes, StockNodes
+from systems.etcd_nodes import ClientNodes, DoorNodes, StockNodes
 from systems.measuring import Figures, measure, middle, warm_up
 from systems.outage import kill_leader
 from systems.system import MissingError, server_cpu_s, values
@@ -336,7 +336,7 @@ async def compare(
 @contextmanager
 def started(directory: Path) -> Iterator[list[Etcd]]:
     """Start the nodes of both, or of ours where there is no etcd."""
-    both: tuple[Nodes, ...] = StockNodes(directory / "etcd"), DoorNodes(directory / "quorate")
+    both: tuple[ClientNodes, ...] = StockNodes(directory / "etcd"), DoorNodes(directory / "quorate")
     with ExitStack() as exits:
         systems: list[Etcd] = []
         for nodes in both:

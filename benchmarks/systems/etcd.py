@@ -14,7 +14,7 @@ from quorate_etcd.wire import rpc_pb2 as rpc
 
 from systems.askers import askers
 from systems.closed_loop import calls, channel, closed_loop
-from systems.etcd_nodes import Nodes
+from systems.etcd_nodes import ClientNodes
 from systems.system import (
     ATTEMPT_S,
     KEYS,
@@ -38,7 +38,7 @@ SMALL: Final = 4
 class Etcd:
     """Nodes with etcd's API, and their clients."""
 
-    def __init__(self, nodes: Nodes, kinds: Collection[str]) -> None:
+    def __init__(self, nodes: ClientNodes, kinds: Collection[str]) -> None:
         self.nodes: Final = nodes
         self.name = nodes.name
         self.version = ""

@@ -16,40 +16,20 @@ from quorate.testing.program import Program
 from quorate.testing.waiting import until
 from quorate_etcd.wire import rpc_pb2 as rpc
 
-from systems.system import NODES, MissingError
+from systems.system import NODES, MissingError, Nodes
 from tests.support.etcd import newest, ours
 
 _SHARD: Final = "etcd/0"
 _MAINTENANCE: Final = rpc.DESCRIPTOR.services_by_name["Maintenance"]
 
 
-class Nodes(Protocol):
+class ClientNodes(Nodes, Protocol):
     """Three nodes with the ports of etcd's clients."""
 
-    name: str
-    version: str
     #: Of the clients' ports, by node.
     addresses: dict[str, str]
     #: Where the nodes keep their data.
     directory: Path
-
-    def start(self) -> None:
-        """Start the nodes, and wait until they serve; raises `MissingError`."""
-
-    def close(self) -> None:
-        """End the nodes."""
-
-    def pids(self) -> list[int]:
-        """Return the processes of the nodes that run."""
-
-    def leader(self) -> str:
-        """Wait for a leader, and return its name."""
-
-    def kill(self, node: str) -> None:
-        """Kill a node as `kill -9` does."""
-
-    def revive(self, node: str) -> None:
-        """Start a node again, and wait until it serves."""
 
 
 class StockNodes:

@@ -55,11 +55,8 @@ class Load:
     pairs: int = 1
 
 
-class System(Protocol):
-    """Three nodes of one system, and a generator's connection to their leader.
-
-    It is made with a directory of its own, and with the kinds of loads that it is to be ready for.
-    """
+class Nodes(Protocol):
+    """Three nodes of one system."""
 
     name: str
     version: str
@@ -81,6 +78,13 @@ class System(Protocol):
 
     def revive(self, node: str) -> None:
         """Start a node again, and wait until it serves."""
+
+
+class System(Nodes, Protocol):
+    """Three nodes, and a generator's connection to their leader.
+
+    It is made with a directory of its own, and with the kinds of loads that it is to be ready for.
+    """
 
     async def connect(self) -> None:
         """Connect to the leader, and to all nodes for `write`; each key has a value after it."""
