@@ -139,7 +139,7 @@ class History:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Serving:
+class Serving(Generic[R]):
     """How a resource is served."""
 
     #: The methods that are served, of a service that several resources share; (): all of them.
@@ -149,7 +149,7 @@ class Serving:
     #: The access that callers of the servicer's own methods need, as in `GrpcService`.
     access: Mapping[str, Access] = field(default_factory=dict)
     #: A request's further conditions: returns a predicate of the wanted rows, or None.
-    keep: Callable[[Any], Callable[[Any], bool] | None] | None = None
+    keep: Callable[[Any], Callable[[R], bool] | None] | None = None
     #: The answer in the place of a row: a message with a field for it, or with its fields under
     #: the same numbers, and with its `revision`, if any. It has the fields of the key, too, where
     #: rows do not repeat their keys.
@@ -257,7 +257,7 @@ class Resource(Declaration, Generic[R]):
     #: By name: verbs that replace derived ones, and verbs of the resource's own.
     verbs: Mapping[str, Verb] = field(default_factory=dict)
     #: How its methods are served.
-    serving: Serving = Serving()
+    serving: Serving[R] = Serving()
     #: How its rows are stored.
     storage: Storage = Storage()
     #: How many rows there may be, and what ends them.
