@@ -101,7 +101,7 @@ class Meter:
         self._asker_s: Final = time.process_time()
 
     def row(self, load: str, done: int, took: Sequence[float]) -> Row:
-        """Return what was measured of so many operations."""
+        """Return the figures of a number of operations."""
         passed_s = time.perf_counter() - self._began_s
         pids = self._system.pids()
         servers_s = server_cpu_s(pids) - self._servers_s
@@ -197,7 +197,7 @@ async def watches(system: Etcd, many: int) -> Row:
 
 
 async def _taken(stream: Any, created: int, events: int) -> None:
-    """Take responses until so many watches are created, and so many events have come."""
+    """Read responses until all watches are created and all events have arrived."""
     while created > 0 or events > 0:
         response: rpc.WatchResponse = await stream.read()
         created -= response.created

@@ -11,7 +11,7 @@ from typing import Final
 
 from systems.system import System, server_cpu_s
 
-#: A system is warm when its best rate rose by no more than this in so many windows.
+#: A system is warm when its best rate rose by at most this factor over this number of windows.
 RISES: Final = 1.03
 CALM_WINDOWS: Final = 3
 WINDOW_S: Final = 1.0

@@ -103,7 +103,7 @@ def shrink(terminal: Terminal, group: str, shards: int, plan: bool) -> None:
 
 
 def merges_of(places: list[pb.ShardPlace], shards: int) -> Iterator[Mapping[str, object]]:
-    """Yield the merges that leave so many shards; a shard of an earlier one is named by its two."""
+    """Yield the merges down to a number of shards; a merged shard has the names of its two."""
     left = {f"{each.group}/{each.number}": each for each in places}
     shown = {name: name for name in left}
     # Stands for the number that the cluster will draw.

@@ -18,7 +18,7 @@ from quorate.plugin.console import time_text
 _TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z")
 #: How much of a value a cell shows.
 _SHOWN = 120
-#: A name of so many characters is not broken over lines.
+#: Names up to this length are not broken over lines.
 _SHORT = 24
 #: How much of it is behind that.
 _WHOLE = 1 << 14

@@ -34,7 +34,7 @@ async def insist(make: Callable[[], Awaitable[T]]) -> T:
 
 
 class Pace:
-    """Gives turns, at most so many a second; what was missed is not made up for."""
+    """Limits the turns per second; missed turns are not made up for."""
 
     def __init__(self, per_s: float) -> None:
         self._gap_s: Final = 1 / per_s
