@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import logging
 from typing import TYPE_CHECKING
 
 import pytest
@@ -8,7 +7,7 @@ from quorate.cli import completing
 from quorate.cli.main import main
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable
 
     from core.tests.cli.conftest import FakeNode, Run
 
@@ -16,8 +15,8 @@ if TYPE_CHECKING:
 @pytest.fixture
 def complete(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> Iterator[Callable[..., list[str]]]:
-    """Yield a function that completes the last of these words, as bash asks for it."""
+) -> Callable[..., list[str]]:
+    """Return a function that completes the last of these words, as bash asks for it."""
     # A busy machine takes longer than a shell waits.
     monkeypatch.setattr(completing, "_PATIENCE_S", 60.0)
 
@@ -31,9 +30,7 @@ def complete(
         assert written.err == ""
         return [line.removeprefix("plain,") for line in written.out.split()]
 
-    yield complete
-    # A process that completes logs nothing; this one goes on.
-    logging.disable(logging.NOTSET)
+    return complete
 
 
 def test_keys_are_completed(run: Run, node: FakeNode, complete: Callable[..., list[str]]) -> None:

@@ -57,7 +57,8 @@ def _collect(ctx: click.Context, incomplete: str, find: Find, found: list[str]) 
     from quorate.client import connect
     from quorate.client.vocabulary import InstalledCommands
 
-    logging.disable()
+    # Without a handler warnings would be written to the terminal.
+    logging.getLogger().addHandler(logging.NullHandler())
     terminal, given = terminal_of(ctx), ctx.find_root().params
     # The root command does not run when a line is completed.
     terminal.tls_files = given.get("tls_ca"), given.get("tls_cert"), given.get("tls_key")
