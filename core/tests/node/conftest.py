@@ -150,6 +150,8 @@ class Nodes:
     def __init__(self, directory: Path) -> None:
         self._directory = directory
         self._ended: list[Node] = []
+        #: How many commands `say` has sent, repetitions included.
+        self.sent = 0
 
     def files(self, count: int, **of: Any) -> list[Path]:
         """Write the files of a cluster, and return where they are."""
@@ -222,6 +224,7 @@ class Nodes:
         """Put a row and return the answer; again when a leader cannot tell what became of it."""
         async with asyncio.timeout(20):
             while True:
+                self.sent += 1
                 with suppress(OutcomeUnknownError):
                     return (await api.propose(StringValue(value=text), StringValue)).value
 

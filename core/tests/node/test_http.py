@@ -214,6 +214,7 @@ async def test_metrics_tell_what_nodes_have_done(nodes: Nodes) -> None:
         # A shard that takes writes has what core itself writes to a new one.
         await nodes.say(started[0].api, "a=first")
         before, _ = await agreed(paths, shard)
+        nodes.sent = 0
         # Side by side, so that some share an entry.
         await asyncio.gather(*(nodes.say(started[0].api, f"a={number}") for number in range(10)))
         after, leader = await agreed(paths, shard)
@@ -224,13 +225,18 @@ async def test_metrics_tell_what_nodes_have_done(nodes: Nodes) -> None:
                 for old, new in zip(before, after, strict=True)
             ]
 
-        assert sum(grown("quorate_write_entry_commands_sum", shard=shard)) == 10
+        # A command whose leader cannot tell what became of it is in an entry, and is sent again.
+        commands = sum(grown("quorate_write_entry_commands_sum", shard=shard))
+        assert 10 <= commands <= nodes.sent
         made = sum(grown("quorate_write_entry_commands_count", shard=shard))
         # Those that another node sends on together are one write.
-        assert 1 <= made <= sum(grown("quorate_write_duration_seconds_count", shard=shard)) <= 10
-        assert made < 10
+        ended = sum(grown("quorate_write_duration_seconds_count", shard=shard))
+        assert 1 <= made <= ended <= nodes.sent
+        assert made < nodes.sent
         assert sum(grown("quorate_write_entry_bytes_sum", shard=shard)) >= 10 * len("a=1")
-        assert grown("quorate_apply_commands_total", shard=shard) == [10, 10, 10]
+        applied = grown("quorate_apply_commands_total", shard=shard)
+        assert len(set(applied)) == 1
+        assert 10 <= applied[0] <= commands
         # Those without commands are among them: the first entry of a leader's term is one.
         entries = grown("quorate_raft_applied_index", shard=shard)
         assert grown("quorate_apply_entries_total", shard=shard) == entries
