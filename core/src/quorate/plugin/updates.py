@@ -7,7 +7,7 @@ given one by one; a list or a map is given, and replaced, as a whole.
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final, TypeVar, cast
+from typing import TYPE_CHECKING, Any, Final, TypeVar, cast
 
 from google.protobuf.field_mask_pb2 import FieldMask
 from google.protobuf.message import Message
@@ -83,6 +83,9 @@ class Updates:
                 within = getattr(within, name)
                 within.SetInParent()
         given.MergeMessage(source, row, True, True)
+        for path in given.paths:
+            # protobuf before 6 gives a field with presence its default, and does not clear it.
+            _clear_absent(path, source, row)
         return row
 
     def _is_fixed(self, path: str) -> bool:
@@ -109,6 +112,14 @@ def _is_in(message: Message, path: str) -> bool:
 
 def _root(path: str) -> str:
     return path.partition(".")[0].partition("[")[0]
+
+
+def _clear_absent(path: str, source: Any, row: Any) -> None:
+    *parents, name = path.split(".")
+    for parent in parents:
+        source, row = getattr(source, parent), getattr(row, parent)
+    if source.DESCRIPTOR.fields_by_name[name].has_presence and not source.HasField(name):
+        row.ClearField(name)
 
 
 def _set_in(message: Message, prefix: str = "") -> Iterator[str]:
