@@ -154,7 +154,11 @@ def time_text(ms: int) -> str:
     """Return a time for people; nothing for 0, which stands for never."""
     if not ms:
         return ""
-    return datetime.fromtimestamp(ms / 1_000, UTC).isoformat(timespec="milliseconds")
+    try:
+        return datetime.fromtimestamp(ms / 1_000, UTC).isoformat(timespec="milliseconds")
+    except (OverflowError, ValueError):
+        # Python has no moment after the year 9999.
+        return f"{ms} ms since 1970"
 
 
 def words_of(enum: EnumDescriptor) -> dict[str, int]:

@@ -349,16 +349,26 @@ class ConsolePage:
     actions: Mapping[str, ConsoleAction] = field(default_factory=dict)
 
 
+#: Moments are ints of this unit since the beginning of 1970 in UTC.
+MomentUnit = Literal["s", "ms", "us", "ns"]
+MapKey = Literal["string", "int", "long", "boolean"]
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Column:
     """A column of a `Table`."""
 
     #: As in the table.
     name: str
-    #: The type of its values.
+    #: The type of its values; of a map, of the values in it.
     type: Literal["string", "binary", "int", "long", "double", "boolean"]
     #: Whether a value may be None.
     nullable: bool = False
+    #: Set: its values are moments. The functions of the table have them as ints of this unit;
+    #: Spark has timestamps.
+    moment: MomentUnit | None = None
+    #: Set: its values are maps, each a `dict` with keys of this type.
+    map_key: MapKey | None = None
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from quorate.cli.console.html import Bad, Moment
+from quorate.cli.console.html import Bad, Moment, moment
 from quorate.cli.console.rows import told
 
 
@@ -15,6 +15,7 @@ from quorate.cli.console.rows import told
         ("created_at_ms", "1795861190123", Moment(1_795_861_190_123)),
         ("disconnected_at_ms", "0", ""),
         ("held_since_ms", 0, ""),
+        ("seen_at_us", 1_795_861_190_123_456, Moment(1_795_861_190_123)),
         ("deleting_at_ms", None, None),
         ("ttl_ms", 10_000, 10_000),
         ("state", "failed", Bad("failed")),
@@ -24,3 +25,7 @@ from quorate.cli.console.rows import told
 )
 def test_moments_and_bad_states_are_told(name: str, value: object, shown: object) -> None:
     assert told(name, value) == shown
+
+
+def test_a_moment_after_the_year_9999_is_shown_as_its_number() -> None:
+    assert "253402300800000 ms since 1970" in moment(253_402_300_800_000)

@@ -12,6 +12,7 @@ from google.protobuf import descriptor_pool
 from google.protobuf.descriptor_pb2 import FieldDescriptorProto, FileDescriptorProto
 from google.protobuf.field_mask_pb2 import FieldMask
 from google.protobuf.message_factory import GetMessageClass
+from google.protobuf.timestamp_pb2 import Timestamp
 from quorate.v1 import batch_pb2, rows_pb2
 
 _packages = count(1)
@@ -27,6 +28,7 @@ _KNOWN = {
     "BatchReply": batch_pb2.BatchReply.DESCRIPTOR.full_name,
     "RowCount": rows_pb2.RowCount.DESCRIPTOR.full_name,
     "FieldMask": FieldMask.DESCRIPTOR.full_name,
+    "Timestamp": Timestamp.DESCRIPTOR.full_name,
 }
 
 
@@ -38,7 +40,7 @@ class Proto:
         file = FileDescriptorProto(name=f"{package}.proto", package=package, syntax="proto3")
         file.dependency.extend(
             each.DESCRIPTOR.file.name
-            for each in (batch_pb2.BatchReply, rows_pb2.RowCount, FieldMask)
+            for each in (batch_pb2.BatchReply, rows_pb2.RowCount, FieldMask, Timestamp)
         )
         names = re.findall(r"^(\w+):", text, re.MULTILINE)
 
@@ -52,9 +54,15 @@ class Proto:
                 field = message.field.add(name=field_name, number=number)
                 field.label = (
                     FieldDescriptorProto.LABEL_REPEATED
-                    if label == ["repeated"]
+                    if label
                     else FieldDescriptorProto.LABEL_OPTIONAL
                 )
+                if label[:1] == ["map"]:
+                    entry = message.nested_type.add(name=f"{field_name.capitalize()}Entry")
+                    entry.options.map_entry = True
+                    entry.field.add(name="key", number=1, type=_SCALARS[label[1]])
+                    entry.field.add(name="value", number=2, type=_SCALARS[kind])
+                    kind = f"{name}.{entry.name}"
                 if kind in _SCALARS:
                     field.type = _SCALARS[kind]
                 else:

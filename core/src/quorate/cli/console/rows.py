@@ -16,6 +16,7 @@ from quorate.cli.console.words import titled
 from quorate.cli.records import PAGING
 from quorate.client.errors import QuorateError, RejectedError
 from quorate.plugin.console import columns_of, words_of
+from quorate.plugin.moments import to_us, unit_of
 from quorate.plugin.resource import Resource, bind
 from quorate.plugin.resource.binding import TOKEN, Binding, plural, spaced
 
@@ -32,8 +33,6 @@ _BELOW: Final = 5
 _PAGE: Final = "page"
 #: What is asked first of a row that has it, so that it is seen on a phone too.
 _TELLING: Final = ("state", "owner", "broker")
-#: The ends of names of fields that hold a moment, in ms since 1970.
-_MOMENTS: Final = ("_at_ms", "_since_ms")
 #: Values of states that need an operator's attention.
 _BAD: Final = frozenset({"failed", "error", "fenced", "offline", "unavailable", "lost"})
 
@@ -260,7 +259,8 @@ def told(name: str, value: Any) -> object:
     """Return the value of a field as it is shown."""
     if name == "state" and value in _BAD:
         return Bad(value)
-    if name.endswith(_MOMENTS) and str(value).isdecimal():
+    unit = unit_of(name)
+    if unit is not None and str(value).isdecimal():
         # A `fixed64` is text here; 0 stands for none.
-        return Moment(int(value)) if int(value) else ""
+        return Moment(to_us(int(value), unit) // 1_000) if int(value) else ""
     return value

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from functools import cache
-from typing import Any, Final, Literal, TypeVar
+from itertools import repeat
+from typing import Any, Final, Literal, TypeVar, cast
 
 from google.protobuf.descriptor import Descriptor, EnumDescriptor, FieldDescriptor
 from google.protobuf.message import Message
 
 from quorate.plugin import keys
-from quorate.plugin.declarations import Column, Removal, Table
+from quorate.plugin.declarations import Column, MapKey, Removal, Table
+from quorate.plugin.moments import unit_of
 from quorate.plugin.outcomes import Invalid
 from quorate.plugin.resource.binding import CREATED, EXPECTED, UPDATED, Binding
 from quorate.plugin.resource.serving import check_item_of
@@ -30,7 +32,12 @@ _TYPES: Final[dict[int, ColumnType]] = {
     FieldDescriptor.CPPTYPE_DOUBLE: "double",
     FieldDescriptor.CPPTYPE_FLOAT: "double",
 }
+_INTEGERS: Final = frozenset({"int", "long"})
 _LARGEST: Final = (1 << 63) - 1
+_TIMESTAMP: Final = "google.protobuf.Timestamp"
+#: Seconds of the first and the last one.
+_SECONDS: Final = (-62_135_596_800, 253_402_300_799)
+_NANOSECONDS: Final = 1_000_000_000
 _RANGES: Final[dict[int, tuple[int, int]]] = {
     FieldDescriptor.CPPTYPE_INT32: (-(1 << 31), (1 << 31) - 1),
     FieldDescriptor.CPPTYPE_UINT32: (0, (1 << 32) - 1),
@@ -47,7 +54,9 @@ def table_of(binding: Binding) -> Table | None:
     if not resource.view.table or put is None or put.item is not resource.row:
         return None
     fields = list(_settable(binding))
-    if any(each.message_type is not None or is_repeated(each) for each in fields):
+    found = [_column(each, nullable=each.name not in resource.key) for each in fields]
+    columns = tuple(each for each in found if each is not None)
+    if len(columns) < len(fields):
         return None
     check = check_item_of(binding, put)(put.command())
     create, delete = binding.writes.get("Create"), binding.writes.get("Delete")
@@ -60,21 +69,14 @@ def table_of(binding: Binding) -> Table | None:
 
     def from_row(_: bytes, value: bytes) -> tuple[object, ...]:
         row = resource.row.FromString(value)
-        return tuple(_shown(each, getattr(row, each.name)) for each in fields)
+        return tuple(map(_of_row, columns, fields, repeat(row)))
 
     removal = None
     if delete is not None and delete.item is not None and delete.has(EXPECTED):
         removal = Removal(delete=delete.command, to_item=_removal(binding, delete.item))
     return Table(
         family=resource.family,
-        columns=tuple(
-            Column(
-                name=each.name,
-                type="binary" if each.type == FieldDescriptor.TYPE_BYTES else _TYPES[each.cpp_type],
-                nullable=each.name not in resource.key,
-            )
-            for each in fields
-        ),
+        columns=columns,
         key=resource.key,
         write=put.command,
         to_item=to_item,
@@ -82,7 +84,7 @@ def table_of(binding: Binding) -> Table | None:
         to_key=keys.pack,
         to_insert=to_item if create is not None and create.item is resource.row else None,
         removal=removal,
-        plain=True,
+        plain=all(each.message_type is None for each in fields),
     )
 
 
@@ -133,9 +135,63 @@ def _settable(binding: Binding) -> Iterator[FieldDescriptor]:
             yield each
 
 
+def _column(field: FieldDescriptor, *, nullable: bool) -> Column | None:
+    """Return the column of a field; None: no column holds it."""
+    if entry := _entry(field):
+        key, value = entry
+        if value.message_type is not None:
+            return None
+        of_key = cast("MapKey", _type(key))
+        return Column(name=field.name, type=_type(value), nullable=nullable, map_key=of_key)
+    if is_repeated(field):
+        return None
+    if field.message_type is not None:
+        if field.message_type.full_name != _TIMESTAMP:
+            return None
+        return Column(name=field.name, type="long", nullable=nullable, moment="ns")
+    kind = _type(field)
+    moment = unit_of(field.name) if kind in _INTEGERS else None
+    return Column(name=field.name, type=kind, nullable=nullable, moment=moment)
+
+
+@cache
+def _entry(field: FieldDescriptor) -> tuple[FieldDescriptor, FieldDescriptor] | None:
+    """Return the fields of the keys and values of a map; None for any other field."""
+    kind = field.message_type
+    if kind is None or not kind.GetOptions().map_entry:
+        return None
+    return kind.fields_by_name["key"], kind.fields_by_name["value"]
+
+
+def _type(field: FieldDescriptor) -> ColumnType:
+    return "binary" if field.type == FieldDescriptor.TYPE_BYTES else _TYPES[field.cpp_type]
+
+
+def _of_row(column: Column, field: FieldDescriptor, row: Any) -> object:
+    """Return the value of a column: a moment that is never is null."""
+    value = getattr(row, field.name)
+    if column.moment and column.nullable:
+        if not (row.HasField(field.name) if field.has_presence else value):
+            return None
+        if field.message_type is not None:
+            return value.seconds * _NANOSECONDS + value.nanos
+    if entry := _entry(field):
+        return {key: _shown(entry[1], each) for key, each in sorted(value.items())}
+    return _shown(field, value)
+
+
 def _value(field: FieldDescriptor, value: Any) -> Any:
     if value is None:
         return None
+    if entry := _entry(field):
+        return {_part(field, entry[0], each): _part(field, entry[1], value[each]) for each in value}
+    if field.message_type is not None:
+        if field.message_type.full_name != _TIMESTAMP or not isinstance(value, int):
+            return value
+        seconds, nanos = divmod(value, _NANOSECONDS)
+        if not _SECONDS[0] <= seconds <= _SECONDS[1]:
+            raise Invalid(field.name, "must be of the years 1 to 9999")
+        return {"seconds": seconds, "nanos": nanos}
     if field.enum_type is not None:
         words = words_of(field.enum_type)
         if value not in words:
@@ -146,6 +202,16 @@ def _value(field: FieldDescriptor, value: Any) -> Any:
     if high and not low <= value <= high:
         raise Invalid(field.name, f"must be from {low} to {high}, not {value}")
     return value
+
+
+def _part(field: FieldDescriptor, part: FieldDescriptor, value: Any) -> Any:
+    """Return a key or a value of a map as the message takes it."""
+    if value is None:
+        raise Invalid(field.name, f"has a {part.name} that is null")
+    try:
+        return _value(part, value)
+    except Invalid as error:
+        raise Invalid(field.name, f"has a {part.name} that {error.reason}") from None
 
 
 def _shown(field: FieldDescriptor, value: Any) -> object:
