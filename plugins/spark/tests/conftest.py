@@ -67,7 +67,7 @@ def cluster(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> It
     """Three nodes with every kind of table, and pairs, offsets and sessions in two shards each."""
     directory = tmp_path_factory.mktemp("cluster")
     settings = {"groups": {group: {"shards": 2} for group in ("metadata", "mqtt", "offset")}}
-    plugins = ["mqtt", "offset", "spark"]
+    plugins = ["featureflags", "mqtt", "offset", "spark"]
     with Cluster(directory, 3, plugins=plugins, settings=settings) as cluster:
         yield cluster.ready()
 

@@ -10,6 +10,9 @@ from xml.etree import ElementTree
 
 import pytest
 from quorate.client import Client
+from quorate_featureflags.plugin import Environment, Project
+from quorate_featureflags.v1.rows_client import SyncEnvironments, SyncFlags, SyncProjects
+from quorate_mqtt.rules import BLACKLIST_ENTRY
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -19,6 +22,7 @@ DOCS = Path(__file__).parents[3] / "docs"
 HOW_TO = (DOCS / "how-to" / "load-with-spark.md").read_text(encoding="utf-8")
 FOLLOW = (DOCS / "how-to" / "follow-changes.md").read_text(encoding="utf-8")
 SQL = (DOCS / "how-to" / "query-with-spark-sql.md").read_text(encoding="utf-8")
+TYPES = (DOCS / "how-to" / "use-maps-and-moments-in-spark.md").read_text(encoding="utf-8")
 TUTORIAL = (DOCS / "tutorial" / "load-and-query.md").read_text(encoding="utf-8")
 
 
@@ -117,6 +121,32 @@ def test_the_examples_of_sql(
     assert scan.metrics().apply("numOutputRows").value() == 2
     # Dropping the table has deleted no row.
     assert client.kv.get("staff/ada") is not None
+
+
+@pytest.mark.ci
+def test_the_examples_of_maps_and_moments(
+    spark: SparkSession, cluster: Cluster, client: Client, tenants: tuple[str, ...]
+) -> None:
+    names: dict[str, Any] = {}
+    for each in code_of(TYPES):
+        exec(each, names)
+    tenant = tenants[0]
+    SyncProjects(client).create(Project(tenant=tenant, project="shop"))
+    SyncEnvironments(client).create(Environment(tenant=tenant, project="shop", environment="live"))
+
+    [lab] = names["keep_out"](spark, cluster.endpoints).collect()
+    # A moment has the zone of this machine in Python.
+    assert (lab.name, lab.ends_at_ms.timestamp()) == ("lab", 4_070_908_800)
+    entries = client.records(BLACKLIST_ENTRY)
+    stored = [entries.get(tenant, name) for name in ("lab", "old")]
+    assert [each and each.ends_at_ms for each in stored] == [4_070_908_800_000, 0]
+    labels = names["label"](spark, cluster.endpoints).collect()
+    assert sorted(map(tuple, labels)) == [("banner", "team", "web"), ("basket", "team", "web")]
+    search = SyncFlags(client).get(tenant, "shop", "live", "search")
+    assert search is not None
+    assert search.labels == {"team": "find"}
+    payloads = names["payloads"](spark, cluster.endpoints).collect()
+    assert {row.client_id: row.payload for row in payloads}["meter"] == "00FF"
 
 
 @pytest.mark.ci

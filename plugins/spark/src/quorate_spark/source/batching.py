@@ -15,7 +15,7 @@ from google.protobuf.message import Message
 from quorate.plugin import Invalid
 from quorate.plugin.slots import slots_of
 
-from quorate_spark.source.columns import lacks_values, normalized
+from quorate_spark.source.columns import lacks_values, lists, normalized
 from quorate_spark.source.dead_letters import BadRow, values_of
 from quorate_spark.source.shards import ShardPlan
 from quorate_spark.source.tables import FoundTable
@@ -123,7 +123,7 @@ class Batching:
         if shards is not None and not shards:
             return
         columns = normalized(self._table, record_batch)
-        values = [column.to_pylist() for column in columns]
+        values = lists(self._table, columns)
         items, contents, places = self._items(record_batch, columns, values, first)
         shard_keys = keys = list(map(self._shard_key, items))
         if self._key is None:

@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
 import pyarrow as pa
-from pyarrow import csv, json as lines, parquet
+from pyarrow import csv, json as json_lines, parquet
 from pyspark.sql.pandas.types import from_arrow_schema
 from quorate.plugin import Invalid
+from quorate.plugin.advanced import Column
 
 from quorate_spark.source import columns
-from quorate_spark.source.columns import ARROW
 from quorate_spark.source.dead_letters import BadRow, values_of
 from quorate_spark.source.errors import SourceError
 from quorate_spark.source.files import Format, format_of
@@ -64,18 +66,22 @@ def _is_content(path: Path) -> bool:
 def _batches(file: Path, form: Format, found: FoundTable) -> Iterator[pa.RecordBatch]:
     """Yield the rows of a file; text is still text where the table has other types."""
     if form == "parquet":
-        opened = parquet.ParquetFile(file)
-        columns.check(found.name, found.table, from_arrow_schema(opened.schema_arrow))
+        opened = parquet.ParquetFile(file, coerce_int96_timestamp_unit="us")
+        columns.check(found.name, found.table, from_arrow_schema(_schema_of(opened)))
         yield from opened.iter_batches()
         return
     if form == "csv":
-        names = csv.open_csv(file).schema.names
+        # As Spark writes and reads them.
+        parse = csv.ParseOptions(escape_char="\\")
+        names = csv.open_csv(file, parse_options=parse).schema.names
         as_text = csv.ConvertOptions(
             column_types=dict.fromkeys(names, pa.string()), strings_can_be_null=True
         )
-        batches: Iterator[pa.RecordBatch] = iter(csv.open_csv(file, convert_options=as_text))
+        batches: Iterator[pa.RecordBatch] = iter(
+            csv.open_csv(file, parse_options=parse, convert_options=as_text)
+        )
     else:
-        batches = iter(lines.read_json(file).to_batches())
+        batches = iter(json_lines.read_json(file).to_batches())
     for batch in batches:
         missing = [
             each.name
@@ -91,13 +97,23 @@ def _batches(file: Path, form: Format, found: FoundTable) -> Iterator[pa.RecordB
         yield batch
 
 
+def _schema_of(opened: parquet.ParquetFile) -> pa.Schema:
+    """Return the columns of a file; INT96, which has no zone, is how Spark writes moments."""
+    parts = [opened.schema.column(at) for at in range(len(opened.schema))]
+    int96 = {each.path for each in parts if each.physical_type == "INT96"}
+    return pa.schema(
+        [
+            each.with_type(columns.MOMENT) if each.name in int96 else each
+            for each in opened.schema_arrow
+        ]
+    )
+
+
 def _check_rows(found: FoundTable, batch: pa.RecordBatch, checked: Checked) -> None:
     table = found.table
     names = batch.schema.names
     values = [
-        _values(batch.column(each.name), ARROW[each.type])
-        if each.name in names
-        else [None] * batch.num_rows
+        _values(each, batch.column(each.name)) if each.name in names else [None] * batch.num_rows
         for each in table.columns
     ]
     places = [[each.name for each in table.columns].index(name) for name in table.key]
@@ -107,7 +123,7 @@ def _check_rows(found: FoundTable, batch: pa.RecordBatch, checked: Checked) -> N
         try:
             for declared, value in zip(table.columns, row, strict=True):
                 if isinstance(value, _Wrong):
-                    raise Invalid(declared.name, f"{value.text!r} is no {declared.type}")
+                    raise Invalid(declared.name, f"{value.text!r} is no {columns.told(declared)}")
                 if value is None and not declared.nullable:
                     raise Invalid(declared.name, "is null")
             item = table.to_item(*row)
@@ -135,17 +151,38 @@ class _Wrong:
     text: str
 
 
-def _values(column: pa.Array, wanted: pa.DataType) -> Sequence[Any]:
-    """Return values of the type of the table, where they can be that."""
+def _values(declared: Column, column: pa.Array) -> Sequence[Any]:
+    """Return values as the table takes them, where they can be that."""
     try:
-        cast: Sequence[Any] = column.cast(wanted).to_pylist()
-    except pa.ArrowException:
-        return [_value(each, wanted) for each in column]
-    return cast
+        if declared.map_key and not pa.types.is_map(column.type):
+            column = _maps(column)
+        elif declared.moment and pa.types.is_string(column.type):
+            column = _moments(column)
+        return columns.values(declared, columns.cast(column, declared))
+    except (pa.ArrowException, ValueError, AttributeError):
+        if len(column) == 1:
+            return [_Wrong(str(column[0].as_py()))]
+        return [_values(declared, column.slice(at, 1))[0] for at in range(len(column))]
 
 
-def _value(value: pa.Scalar[Any], wanted: pa.DataType) -> object:
-    try:
-        return value.cast(wanted).as_py()
-    except pa.ArrowException:
-        return _Wrong(str(value.as_py()))
+def _moments(column: pa.Array) -> pa.Array:
+    """Return text as numbers, or as moments, which are of UTC where they name no zone."""
+    for kind in (pa.int64(), columns.MOMENT):
+        with suppress(pa.ArrowException):
+            return column.cast(kind)
+    return column.cast(pa.timestamp("us"))
+
+
+def _maps(column: pa.Array) -> pa.Array:
+    """Return the maps of files that have no type for them: objects, or these as text."""
+    found = [json.loads(each) if isinstance(each, str) else each for each in column.to_pylist()]
+    # An object lacks what others have.
+    maps = [
+        each and [(key, _text(value)) for key, value in each.items() if value is not None]
+        for each in found
+    ]
+    return pa.array(maps, pa.map_(pa.string(), pa.string()))
+
+
+def _text(value: object) -> str:
+    return value if isinstance(value, str) else json.dumps(value)

@@ -10,7 +10,7 @@ import pyarrow as pa
 from quorate.plugin.advanced import ColumnLoad, Table
 from quorate.plugin.slots import slots_of
 
-from quorate_spark.source.columns import lacks_values, normalized
+from quorate_spark.source.columns import lacks_values, lists, normalized
 from quorate_spark.source.shards import ShardPlan
 
 
@@ -32,7 +32,7 @@ def parts_of(
     arrays = normalized(table, record_batch)
     if not record_batch.num_rows or lacks_values(table, arrays):
         return None
-    columns = [array.to_pylist() for array in arrays]
+    columns = lists(table, arrays)
     shard_keys = load.shard_keys(*columns)
     if shard_keys is None:
         return None

@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Final
+from typing import Any, Final, TypeVar
 
+import numpy as np
 import pyarrow as pa
+from numpy.typing import NDArray
 from pyspark.sql import types as spark
 from quorate.plugin.advanced import Column, Table
+from quorate.plugin.moments import MICROSECONDS, from_us
 
 from quorate_spark.source.errors import SourceError, meant
+
+T = TypeVar("T")
 
 SPARK: Final[Mapping[str, spark.DataType]] = {
     "string": spark.StringType(),
@@ -27,6 +32,10 @@ ARROW: Final[Mapping[str, pa.DataType]] = {
     "double": pa.float64(),
     "boolean": pa.bool_(),
 }
+#: The type of a moment.
+MOMENT: Final = pa.timestamp("us", "UTC")
+#: The first and the last microsecond that a timestamp holds are as far from 1970.
+_LARGEST: Final = (1 << 63) - 1
 #: Types that are accepted beside the type itself: their values convert without loss.
 _FITTING: Final[Mapping[str, tuple[type[spark.DataType], ...]]] = {
     "string": (spark.VarcharType, spark.CharType),
@@ -38,17 +47,38 @@ _FITTING: Final[Mapping[str, tuple[type[spark.DataType], ...]]] = {
 }
 
 
+def spark_type(column: Column) -> spark.DataType:
+    """Return the type of a column in Spark; raises `SourceError` for one that is unknown here."""
+    if column.moment:
+        return spark.TimestampType()
+    kind = _known(SPARK, column, column.type)
+    if column.map_key is None:
+        return kind
+    # As Spark's catalog keeps it, where every value may be null.
+    return spark.MapType(_known(SPARK, column, column.map_key), kind)
+
+
+def arrow_type(column: Column) -> pa.DataType:
+    """Return the same for Arrow."""
+    if column.moment:
+        return MOMENT
+    kind = _known(ARROW, column, column.type)
+    if column.map_key is None:
+        return kind
+    return pa.map_(_known(ARROW, column, column.map_key), kind)
+
+
 def spark_schema(table: Table) -> spark.StructType:
     """Return the columns of a table for Spark."""
     return spark.StructType(
-        [spark.StructField(each.name, SPARK[each.type], each.nullable) for each in table.columns]
+        [spark.StructField(each.name, spark_type(each), each.nullable) for each in table.columns]
     )
 
 
 def arrow_schema(table: Table) -> pa.Schema:
     """Return the columns of a table for Arrow."""
     return pa.schema(
-        [pa.field(each.name, ARROW[each.type], each.nullable) for each in table.columns]
+        [pa.field(each.name, arrow_type(each), each.nullable) for each in table.columns]
     )
 
 
@@ -67,7 +97,7 @@ def check(name: str, table: Table, given: spark.StructType) -> None:
     found = [problem for problem in problems if problem]
     if found:
         columns = ", ".join(
-            f"{each.name} {each.type}{'' if each.nullable else ' not null'}"
+            f"{each.name} {told(each)}{'' if each.nullable else ' not null'}"
             for each in table.columns
         )
         raise SourceError(
@@ -76,13 +106,23 @@ def check(name: str, table: Table, given: spark.StructType) -> None:
         )
 
 
+def told(column: Column) -> str:
+    """Return the type of a column for people."""
+    if column.moment:
+        return "timestamp"
+    return f"map<{column.map_key},{column.type}>" if column.map_key else column.type
+
+
 def normalized(table: Table, batch: pa.RecordBatch) -> list[pa.Array]:
-    """Return the columns of a batch in the order and with the types of the table."""
+    """Return the columns of a batch in the order and with the types of the table.
+
+    Numbers in the place of moments stay: they are in the unit of the column.
+    """
     names = batch.schema.names
     return [
-        _cast(batch.column(each.name), ARROW[each.type])
+        cast(batch.column(each.name), each)
         if each.name in names
-        else pa.nulls(batch.num_rows, ARROW[each.type])
+        else pa.nulls(batch.num_rows, arrow_type(each))
         for each in table.columns
     ]
 
@@ -95,13 +135,91 @@ def lacks_values(table: Table, columns: Sequence[pa.Array]) -> bool:
     )
 
 
+def lists(table: Table, columns: Sequence[pa.Array]) -> list[list[Any]]:
+    """Return the values of normalized columns as the functions of the table take them."""
+    return [values(*each) for each in zip(table.columns, columns, strict=True)]
+
+
+def values(declared: Column, column: pa.Array) -> list[Any]:
+    """Return the values of a column as the functions of its table take them."""
+    if declared.map_key:
+        return [None if each is None else dict(each) for each in column.to_pylist()]
+    if declared.moment is None or not pa.types.is_timestamp(column.type):
+        plain: list[Any] = column.to_pylist()
+        return plain
+    found = column.cast(pa.int64()).to_pylist()
+    return [None if each is None else from_us(each, declared.moment) for each in found]
+
+
+def for_arrow(columns: Sequence[Column], row: Sequence[Any]) -> tuple[Any, ...]:
+    """Return a row of a table with values that Arrow takes."""
+    return tuple(
+        _for_arrow(column, value) if column.moment or column.map_key else value
+        for column, value in zip(columns, row, strict=True)
+    )
+
+
+def moments(numbers: NDArray[np.int64], declared: Column) -> pa.Array:
+    """Return numbers of the unit of a column as its moments; the last one for what is later."""
+    assert declared.moment is not None
+    times, parts = MICROSECONDS[declared.moment]
+    most = min(_LARGEST * parts // times, _LARGEST)
+    return pa.array(np.clip(numbers, -most, most) * times // parts).cast(MOMENT)
+
+
+def cast(column: pa.Array, declared: Column) -> pa.Array:
+    """Return a column with the type of the table's."""
+    wanted = arrow_type(declared)
+    if column.type == wanted:
+        return column
+    if wanted is not MOMENT:
+        return column.cast(wanted)
+    # Files may have nanoseconds.
+    return column.cast(pa.int64() if pa.types.is_integer(column.type) else wanted, safe=False)
+
+
+def _for_arrow(column: Column, value: Any) -> Any:
+    if value is None:
+        return None
+    if column.moment is None:
+        return list(value.items())
+    times, parts = MICROSECONDS[column.moment]
+    most = _LARGEST * parts // times
+    return max(-most, min(value, most)) * times // parts
+
+
 def _problem(column: Column, field: spark.StructField | None) -> str:
     if field is None:
         return "" if column.nullable else f"{column.name} is missing"
     given = field.dataType
-    fits = isinstance(given, (type(SPARK[column.type]), *_FITTING[column.type]))
-    return "" if fits else f"{column.name} is {given.simpleString()} and must be {column.type}"
+    return (
+        ""
+        if _fits(column, given)
+        else f"{column.name} is {given.simpleString()} and must be {told(column)}"
+    )
 
 
-def _cast(column: pa.Array, wanted: pa.DataType) -> pa.Array:
-    return column if column.type == wanted else column.cast(wanted)
+def _fits(column: Column, given: spark.DataType) -> bool:
+    def fits(kind: str, given: spark.DataType) -> bool:
+        return isinstance(given, (type(_known(SPARK, column, kind)), *_FITTING[kind]))
+
+    if column.moment and isinstance(given, spark.TimestampType):
+        return True
+    if column.map_key is None:
+        return fits(column.type, given)
+    return (
+        isinstance(given, spark.MapType)
+        and fits(column.map_key, given.keyType)
+        and fits(column.type, given.valueType)
+    )
+
+
+def _known(types: Mapping[str, T], column: Column, kind: str) -> T:
+    """Return one of the types; the plugin may be made for a later release, which has others."""
+    found = types.get(kind)
+    if found is None:
+        raise SourceError(
+            f"the column {column.name} is of the type {kind}, which this release of quorate-spark "
+            "does not know: install that of the plugin"
+        )
+    return found

@@ -60,7 +60,7 @@ class QuorateSource(DataSource):
                 "changes are a stream: use spark.readStream, or the option table for the rows"
             )
         options = read_options({**catalog.kept(schema, READ), **self.options})
-        if schema.fieldNames() != schema_of(options).fieldNames():
+        if _types(schema) != _types(schema_of(options)):
             raise SourceError(
                 f"the columns of {options.table} are its own: leave schema(...) out, and select;"
                 " drop a table of the catalog that is older than they are, and create it anew"
@@ -101,3 +101,8 @@ class QuorateSource(DataSource):
         from quorate_spark.source.sink import sink
 
         return sink(sink_options(self.options), schema, overwrite=overwrite)
+
+
+def _types(columns: StructType) -> list[tuple[str, str]]:
+    """Return the names and types of columns; the catalog of Spark forgets which may be null."""
+    return [(each.name, each.dataType.simpleString()) for each in columns.fields]

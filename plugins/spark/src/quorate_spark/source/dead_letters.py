@@ -7,6 +7,7 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 from urllib.parse import quote
 
 import pyarrow as pa
@@ -31,7 +32,7 @@ class BadRow:
 def values_of(batch: pa.RecordBatch, at: int) -> Mapping[str, object]:
     """Return the values of a row."""
     return {
-        name: column[at].as_py()
+        name: _value(column[at])
         for name, column in zip(batch.schema.names, batch.columns, strict=True)
     }
 
@@ -64,8 +65,18 @@ def write(directory: str, load_id: str, partition: int, rows: Sequence[BadRow]) 
             lines.write(json.dumps(line, default=str).encode() + b"\n")
 
 
+def _value(value: pa.Scalar[Any]) -> object:
+    if pa.types.is_map(value.type):
+        found = value.as_py()
+        return None if found is None else dict(found)
+    # Python has no moment after the year 9999.
+    return (value.cast(pa.string()) if pa.types.is_timestamp(value.type) else value).as_py()
+
+
 def _shown(value: object) -> object:
     """Return bytes as text where they are, else as base64."""
+    if isinstance(value, dict):
+        return {str(_shown(key)): _shown(each) for key, each in value.items()}
     if not isinstance(value, bytes):
         return value
     try:

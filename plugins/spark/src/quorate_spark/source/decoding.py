@@ -19,7 +19,7 @@ from quorate.plugin.advanced import Column
 from quorate.plugin.resource.tables import words_of
 from quorate.v1.view_pb2 import PackedRows
 
-from quorate_spark.source.columns import ARROW, arrow_schema
+from quorate_spark.source.columns import arrow_schema, arrow_type, for_arrow, moments
 from quorate_spark.source.tables import FoundTable
 
 Numbers = NDArray[np.int64]
@@ -107,19 +107,19 @@ class Decoder:
             if each.part is None:
                 columns.append(_field_column(each, fields.get(each.path), page.rows, rows))
             elif self._found.bare_key:
-                columns.append(_sliced(page.keys, keys_at, ARROW[each.column.type]))
+                columns.append(_sliced(page.keys, keys_at, arrow_type(each.column)))
             else:
                 columns.append(_part_column(each, found_parts[each.part], page.keys))
         return pa.RecordBatch.from_arrays(columns, schema=self.schema)
 
     def _one_by_one(self, page: PackedRows) -> pa.RecordBatch:
         """Return the rows of a table that says itself how they look."""
-        from_row = self._found.table.from_row
+        table = self._found.table
         values = _each(page.rows, page.row_ends) or [bytes(_REVISION_BYTES)] * (
             len(page.key_ends) // 4
         )
         rows = [
-            from_row(key, value[_REVISION_BYTES:])
+            for_arrow(table.columns, table.from_row(key, value[_REVISION_BYTES:]))
             for key, value in zip(_each(page.keys, page.key_ends), values, strict=True)
         ]
         columns = list(zip(*rows, strict=True))
@@ -305,7 +305,7 @@ def _varints(data: Bytes, at: Numbers) -> tuple[NDArray[np.uint64], Numbers]:
 
 
 def _field_column(source: Source, found: Field | None, data: bytes, rows: int) -> pa.Array:
-    kind, field = ARROW[source.column.type], source.field
+    kind, field = arrow_type(source.column), source.field
     if field is None:
         raise ValueError(source.column.name)
     if found is None:
@@ -319,7 +319,12 @@ def _field_column(source: Source, found: Field | None, data: bytes, rows: int) -
     else:
         numbers = _typed(field, found.numbers)
         empty = numbers == 0
-        column = pa.array(numbers).cast(kind)
+        if source.column.moment:
+            column = moments(_signed(field, numbers), source.column)
+            if field.has_presence:
+                empty = ~found.present
+        else:
+            column = pa.array(numbers).cast(kind)
     if not source.empty_is_null or not empty.any():
         return column
     return pc.if_else(pa.array(~empty), column, pa.scalar(None, kind))
@@ -340,6 +345,14 @@ def _typed(field: FieldDescriptor, numbers: NDArray[np.uint64]) -> NDArray[Any]:
     signed: Numbers = numbers.view(np.int64)
     if field.cpp_type == FieldDescriptor.CPPTYPE_INT32:
         return signed.astype(np.int32)
+    return signed
+
+
+def _signed(field: FieldDescriptor, numbers: NDArray[Any]) -> Numbers:
+    """Return moments as they are, but for those that only a number without a sign can hold."""
+    signed: Numbers = numbers.astype(np.int64)
+    if field.cpp_type == FieldDescriptor.CPPTYPE_UINT64:
+        signed[signed < 0] = np.iinfo(np.int64).max
     return signed
 
 
@@ -397,9 +410,11 @@ def _key_parts(data: Bytes, found: Slices, count: int) -> list[Part]:
 
 
 def _part_column(source: Source, part: Part, data: bytes) -> pa.Array:
-    kind = ARROW[source.column.type]
+    kind = arrow_type(source.column)
     if part.slices is not None:
         return _sliced(data, part.slices, kind)
+    if source.column.moment and part.numbers is not None:
+        return moments(part.numbers, source.column)
     return pa.array(part.numbers).cast(kind)
 
 

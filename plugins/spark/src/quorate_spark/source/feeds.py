@@ -20,7 +20,7 @@ from quorate.plugin.declared import declare
 from quorate.plugin.discovery import installed
 from quorate.v1.view_pb2 import PackedRows
 
-from quorate_spark.source.columns import ARROW, SPARK
+from quorate_spark.source.columns import MOMENT, arrow_type, for_arrow, spark_type
 from quorate_spark.source.decoding import Decoder, revisions, rows_of
 from quorate_spark.source.errors import SourceError
 from quorate_spark.source.tables import FoundTable, installed_tables
@@ -50,7 +50,7 @@ class Feed:
 
     def schema(self) -> spark.StructType:
         """Return the columns of the feed; only the operation and the shard are never null."""
-        row = [spark.StructField(each.name, SPARK[each.type]) for each in self.columns]
+        row = [spark.StructField(each.name, spark_type(each)) for each in self.columns]
         before = [spark.StructField(BEFORE, spark.StructType(row))] if self.family.previous else []
         return spark.StructType(
             [
@@ -65,7 +65,7 @@ class Feed:
 
     def arrow_schema(self) -> pa.Schema:
         """Return the same for Arrow."""
-        row = [pa.field(each.name, ARROW[each.type]) for each in self.columns]
+        row = [pa.field(each.name, arrow_type(each)) for each in self.columns]
         before = [pa.field(BEFORE, pa.struct(row))] if self.family.previous else []
         return pa.schema(
             [
@@ -74,7 +74,7 @@ class Feed:
                 *before,
                 pa.field(REVISION, pa.int64()),
                 pa.field(SHARD, pa.int32(), False),
-                pa.field(TIME, pa.timestamp("us", "UTC")),
+                pa.field(TIME, MOMENT),
             ]
         )
 
@@ -124,12 +124,13 @@ class Feed:
         if self.family.previous:
             before = (self._before(change),)
         time = datetime.fromtimestamp(change.at_ms / 1_000, UTC) if change.at_ms else None
-        return (str(change.kind), *row, *before, change.revision, change.shard, time)
+        shown = for_arrow(self.columns, row)
+        return (str(change.kind), *shown, *before, change.revision, change.shard, time)
 
     def _before(self, change: WatchedChange) -> dict[str, object] | None:
         if not change.previous:
             return None
-        values = self.from_row(change.key, change.previous)
+        values = for_arrow(self.columns, self.from_row(change.key, change.previous))
         return dict(zip(self._names(), values, strict=True))
 
 

@@ -6,11 +6,17 @@ from pathlib import Path
 from typing import Final, Literal, get_args
 
 from pyspark.sql import Column, DataFrame, Observation, SparkSession, functions
-from pyspark.sql.types import BinaryType, StructField, StructType
+from pyspark.sql.types import BinaryType, DataType, MapType, StringType, StructField, StructType
+from quorate.plugin.advanced import Column as TableColumn, Table
+from quorate.plugin.moments import MICROSECONDS
 
-from quorate_spark.source.columns import spark_schema
+from quorate_spark.source.columns import spark_type
 from quorate_spark.source.errors import SourceError
 from quorate_spark.source.tables import FoundTable
+
+#: All that a timestamp has.
+_MOMENT: Final = "yyyy-MM-dd'T'HH:mm:ss.SSSSSSXXX"
+_TEXTS: Final = MapType(StringType(), StringType())
 
 Format = Literal["csv", "json", "parquet"]
 FORMATS: Final[tuple[str, ...]] = get_args(Format)
@@ -34,13 +40,11 @@ def read(session: SparkSession, path: Path, form: Format, found: FoundTable) -> 
     """Return the rows of files, as far as they are text with the types of the table's columns."""
     if not path.exists():
         raise SourceError(f"there is no file or directory {path}")
-    wanted = spark_schema(found.table)
     if form == "parquet":
         return session.read.parquet(str(path))
     if form == "csv":
-        rows = session.read.option("header", True).csv(str(path))
-        return _typed(rows, wanted)
-    return _typed(session.read.json(str(path), primitivesAsString=True), wanted)
+        return _typed(session.read.option("header", True).csv(str(path)), found.table)
+    return _typed(_objects(session, path, found.table), found.table)
 
 
 def write(rows: DataFrame, path: Path, form: Format) -> int:
@@ -55,28 +59,58 @@ def write(rows: DataFrame, path: Path, form: Format) -> int:
     if form == "parquet":
         rows.write.parquet(str(path))
     else:
-        shown = rows.select(*(_shown(field) for field in rows.schema.fields))
+        shown = rows.select(*(_shown(field, form) for field in rows.schema.fields))
+        writer = shown.write.option("timestampFormat", _MOMENT)
         if form == "csv":
-            shown.write.option("header", True).csv(str(path))
+            writer.option("header", True).csv(str(path))
         else:
-            shown.write.json(str(path))
+            writer.json(str(path))
     return int(counted.get["rows"])
 
 
-def _shown(field: StructField) -> Column:
-    column = functions.col(field.name)
-    binary = isinstance(field.dataType, BinaryType)
-    return column.cast("string").alias(field.name) if binary else column
+def _shown(field: StructField, form: Format) -> Column:
+    column, kind = functions.col(field.name), field.dataType
+    if isinstance(kind, BinaryType):
+        return column.cast("string").alias(field.name)
+    if not isinstance(kind, MapType):
+        return column
+    if isinstance(kind.valueType, BinaryType):
+        column = column.cast(_TEXTS)
+    return (functions.to_json(column) if form == "csv" else column).alias(field.name)
 
 
-def _typed(rows: DataFrame, wanted: StructType) -> DataFrame:
+def _objects(session: SparkSession, path: Path, table: Table) -> DataFrame:
+    """Return the rows of files with JSON, with maps where the table has some."""
+    rows = session.read.json(str(path), primitivesAsString=True)
+    maps = {each.name for each in table.columns if each.map_key}
+    if maps.isdisjoint(rows.columns):
+        return rows
+    kinds = [
+        StructField(each.name, _TEXTS) if each.name in maps else each for each in rows.schema.fields
+    ]
+    return session.read.schema(StructType(kinds)).json(str(path), primitivesAsString=True)
+
+
+def _typed(rows: DataFrame, table: Table) -> DataFrame:
     """Cast text to the types of the table's columns; other columns stay unchanged."""
-    types = {field.name: field.dataType for field in wanted.fields}
+    columns = {each.name: each for each in table.columns}
+    found = zip(rows.columns, (each.dataType for each in rows.schema.fields), strict=True)
     return rows.select(
         *(
-            functions.col(f"`{name}`").cast(types[name]).alias(name)
-            if name in types
+            _cast(functions.col(f"`{name}`"), kind, columns[name]).alias(name)
+            if name in columns
             else functions.col(f"`{name}`")
-            for name in rows.columns
+            for name, kind in found
         )
     )
+
+
+def _cast(column: Column, kind: DataType, wanted: TableColumn) -> Column:
+    if wanted.map_key and isinstance(kind, StringType):
+        column = functions.from_json(column, _TEXTS.simpleString(), {"mode": "FAILFAST"})
+    if wanted.moment:
+        # Numbers are those of the table.
+        number, (times, parts) = column.try_cast("long"), MICROSECONDS[wanted.moment]
+        us = number * times if parts == 1 else functions.floor(number / parts)
+        return functions.coalesce(functions.timestamp_micros(us), column.cast("timestamp"))
+    return column.cast(spark_type(wanted))

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
 from itertools import product
 from typing import Final, NamedTuple
 
@@ -19,11 +21,15 @@ from pyspark.sql.datasource import (
     StringStartsWith,
 )
 from quorate.plugin import keys
-from quorate.plugin.advanced import Table
+from quorate.plugin.advanced import Column, Table
+from quorate.plugin.moments import from_us, to_us
 
 #: More values than these are not looked for one by one.
 MOST_RANGES: Final = 256
 _INTERPOLATED: Final = 8
+_BEGIN: Final = datetime(1970, 1, 1, tzinfo=UTC)
+#: Of a key in these, each number is a timestamp of its own.
+_PUSHED_UNITS: Final = frozenset({"s", "ms", "us"})
 
 
 class KeyRange(NamedTuple):
@@ -42,7 +48,8 @@ def of_filters(table: Table, filters: Sequence[Filter]) -> list[KeyRange]:
     """Return the ranges that hold every key which the filters let pass; they may hold more."""
     chosen: list[tuple[object, ...]] = [()]
     for column in table.key:
-        mine = [each for each in filters if each.attribute == (column,)]
+        [declared] = [each for each in table.columns if each.name == column]
+        mine = [_stored(declared, each) for each in filters if each.attribute == (column,)]
         values = _equal_to(mine)
         if values is None or len(chosen) * max(len(values), 1) > MOST_RANGES:
             return _merged(_between(table, before, mine) for before in chosen)
@@ -94,13 +101,40 @@ def _of_key(table: Table, offered: Filter) -> bool:
         | StringStartsWith,
     ):
         return False
+    if len(offered.attribute) != 1 or offered.attribute[0] not in table.key:
+        return False
+    [column] = [each for each in table.columns if each.name == offered.attribute[0]]
     value = offered.value
     values = value if isinstance(offered, In) else (value,)
-    return (
-        len(offered.attribute) == 1
-        and offered.attribute[0] in table.key
-        and all(isinstance(each, str | bytes | int) for each in values)
-    )
+    if column.moment:
+        return column.moment in _PUSHED_UNITS and all(
+            isinstance(each, datetime) and each.tzinfo is not None for each in values
+        )
+    return all(isinstance(each, str | bytes | int) for each in values)
+
+
+def _stored(column: Column, offered: Filter) -> Filter:
+    """Return a filter of moments as one of the numbers that keys have; any other as it is."""
+    unit = column.moment
+    if unit is None:
+        return offered
+    if isinstance(offered, EqualTo | In):
+        values = offered.value if isinstance(offered, In) else (offered.value,)
+        found = map(_us, values)
+        # No key has a part of its unit.
+        exact = (from_us(us, unit) for us in found if to_us(from_us(us, unit), unit) == us)
+        return In(offered.attribute, tuple(exact))
+    if isinstance(offered, GreaterThan | GreaterThanOrEqual | LessThan | LessThanOrEqual):
+        us = _us(offered.value)
+        number = from_us(us, unit)
+        if isinstance(offered, GreaterThanOrEqual | LessThan) and to_us(number, unit) < us:
+            number += 1
+        return replace(offered, value=number)
+    return offered
+
+
+def _us(moment: datetime) -> int:
+    return (moment - _BEGIN) // timedelta(microseconds=1)
 
 
 def _equal_to(filters: Sequence[Filter]) -> list[object] | None:

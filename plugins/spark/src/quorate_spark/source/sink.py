@@ -198,7 +198,7 @@ class _Changes:
         table = self._found.table
         operation = self._options.operation
         operations = batch.column(operation).to_pylist() if operation else ["put"] * batch.num_rows
-        values = zip(*(each.to_pylist() for each in columns.normalized(table, batch)), strict=True)
+        values = zip(*columns.lists(table, columns.normalized(table, batch)), strict=True)
         for at, (word, row) in enumerate(zip(operations, values, strict=True)):
             self._taken += 1
             try:
