@@ -253,8 +253,8 @@ def test_scans_are_bounded() -> None:
     ]
     with pytest.raises(ValueError, match="the limit must be at least 1"):
         txn.scan("any.rows", b"", b"9", limit=0)
-    with pytest.raises(ValueError, match="ends before that"):
-        txn.scan("any.rows", b"9", b"1", limit=1)
+    for limit in (1, None):
+        assert list(txn.scan("any.rows", b"9", b"1", limit=limit)) == []
 
 
 def test_a_scan_shows_the_rows_as_they_are_at_its_call() -> None:
@@ -264,6 +264,33 @@ def test_a_scan_shows_the_rows_as_they_are_at_its_call() -> None:
     txn.put("any.rows", b"b", b"")
 
     assert [row.key for row in found] == [b"a"]
+
+
+@pytest.mark.parametrize("reverse", [False, True])
+@pytest.mark.parametrize("many", [0, 1, 99, 100, 101, 250])
+def test_a_scan_without_a_limit_reads_a_whole_range(many: int, reverse: bool) -> None:
+    txn, _ = new_txn()
+    named = [b"a%03d" % number for number in range(many)]
+    for key in (b"a", *named, b"b"):
+        txn.put("any.rows", key, b"v")
+
+    found = [row.key for row in txn.scan("any.rows", b"a000", b"b", reverse=reverse)]
+
+    assert found == (named[::-1] if reverse else named)
+
+
+def test_rows_of_a_scan_without_a_limit_are_read_in_turn() -> None:
+    txn, _ = new_txn()
+    for number in range(250):
+        txn.put("any.rows", b"%03d" % number, b"before")
+    rows = txn.scan("any.rows", b"", b"\xff")
+    assert next(rows).key == b"000"
+    txn.put("any.rows", b"249", b"after")
+
+    assert [row.value for row in rows][-2:] == [b"before", b"after"]
+    for row in txn.scan("any.rows", b"", b"\xff"):
+        txn.delete("any.rows", row.key)
+    assert list(txn.scan("any.rows", b"", b"\xff")) == []
 
 
 @pytest.mark.parametrize("part", ["text", bytearray(b"k"), None])
@@ -276,6 +303,7 @@ def test_keys_and_values_are_bytes(part: object) -> None:
         lambda: txn.get_row("any.rows", part),  # type: ignore[arg-type]
         lambda: txn.delete("any.rows", part),  # type: ignore[arg-type]
         lambda: txn.scan("any.rows", part, b"z", limit=1),  # type: ignore[arg-type]
+        lambda: txn.scan("any.rows", b"", part),  # type: ignore[arg-type]
         lambda: txn.schedule("any", part, 1),  # type: ignore[arg-type]
         lambda: txn.deadline("any", part),  # type: ignore[arg-type]
     ):

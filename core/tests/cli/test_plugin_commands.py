@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 from quorate.cli import protos
+from quorate.cli.deprecated_uses import deprecated_uses
+from quorate.plugin.discovery import installed
 
 if TYPE_CHECKING:
     from core.tests.cli.conftest import Install, Run
@@ -36,6 +38,15 @@ def quorate_declarations():
         Command(message=StringValue, group="placeless", examples=(StringValue(value="k"),),
                 apply=handle, shard_key=lambda command: command.value.encode()),
     ]
+"""
+
+
+AGED = """
+from quorate.plugin.advanced import answer_each, read_range as whole
+def rows(reader, family):
+    yield from whole(reader, family, b"", b"z")
+    yield from reader.get_spliced(family, [], None)
+    yield from advanced.read_each(reader, family, [])
 """
 
 
@@ -108,8 +119,36 @@ def test_check_is_content_with_a_sound_plugin(run: Run, install: Install) -> Non
             "result": "sound",
             "generated code": "no sources here",
             "notes": [],
+            "deprecated": [],
         }
     ]
+
+
+def test_check_tells_each_use_of_a_deprecated_name(run: Run, install: Install) -> None:
+    install("aged", PLACELESS.replace("placeless", "aged") + AGED)
+
+    ran = run("plugin", "check", "aged", "--output", "json")
+
+    assert ran.code == 0
+    [row] = json.loads(ran.out)
+    told = [each.rpartition("/")[2] for each in row["deprecated"]]
+    first = len(PLACELESS.splitlines()) + 2
+    says = "is deprecated since 0.2 and will be removed in 0.4; write"
+    assert told == [
+        f"aged_plugin.py:{first}: read_range {says} reader.scan(family, start, end), without a "
+        "limit",
+        f"aged_plugin.py:{first + 2}: read_range {says} reader.scan(family, start, end), without "
+        "a limit",
+        f"aged_plugin.py:{first + 3}: get_spliced {says} get_rows(family, keys), and build the "
+        "answers of the rows",
+        f"aged_plugin.py:{first + 4}: read_each {says} reader.get_rows(family, keys)",
+    ]
+
+
+def test_the_plugins_of_the_workspace_use_no_deprecated_name() -> None:
+    used = [each for plugin in installed() for each in deprecated_uses(plugin)]
+
+    assert not used, "\n".join(used)
 
 
 def test_reference_has_what_the_proto_files_say(run: Run) -> None:

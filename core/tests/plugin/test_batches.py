@@ -1,13 +1,22 @@
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable, Iterable
 from itertools import chain
 from typing import Any
 
 import pytest
 from quorate.plugin import Invalid, Rejected, Row
-from quorate.plugin.advanced import answer_each, read_each, read_range, still_due
+from quorate.plugin.advanced import (  # type: ignore[deprecated]
+    Splice,
+    answer_each,
+    read_each,
+    read_range,
+    read_spliced,
+    read_values,
+    still_due,
+)
 from quorate.plugin.batches import read_pages, weighed_parts
+from quorate.plugin.splicing import spliced
 from quorate.testing import MemoryTxn
 from quorate.v1.batch_pb2 import BatchReply, ShardRevision
 
@@ -71,54 +80,33 @@ def test_a_deadline_that_was_moved_or_cancelled_is_not_due() -> None:
     assert list(still_due(txn, TIMER, [b"moved", b"cancelled", b"due"])) == [b"due"]
 
 
-def test_rows_of_many_keys_come_in_the_order_of_the_keys() -> None:
+def test_the_former_ways_to_read_many_work_and_warn() -> None:
     txn = MemoryTxn()
-    txn.put("any.rows", b"7", b"v")
-    keys = [b"%d" % number for number in range(250)]
+    rows = {b"%03d" % number: b"v" for number in range(0, 250, 2)}
+    txn.put_each("any.rows", rows)
+    keys = [b"%03d" % number for number in range(250)]
+    splice = Splice(key=2, revision=3)
+    read: dict[str, Callable[[], Iterable[object]]] = {
+        "read_range": lambda: read_range(txn, "any.rows", b"", b"\xff"),
+        "read_each": lambda: read_each(txn, "any.rows", keys),
+        "read_values": lambda: read_values(txn, "any.rows", keys),
+        "read_spliced": lambda: read_spliced(txn, "any.rows", keys, splice),
+        "get_spliced": lambda: txn.get_spliced(  # type: ignore[deprecated]
+            "any.rows", keys, splice
+        ),
+    }
+    found = {}
+    for name, get in read.items():
+        with pytest.warns(DeprecationWarning, match=f"{name} is deprecated since 0.2: write "):
+            found[name] = list(get())
 
-    found = read_each(txn, "any.rows", keys)
-
-    assert list(found) == [Row(b"7", b"v", txn.revision) if key == b"7" else None for key in keys]
-    assert list(read_each(txn, "any.rows", [])) == []
-
-
-def test_rows_of_many_keys_are_not_all_in_memory() -> None:
-    txn = MemoryTxn()
-    found = read_each(txn, "any.rows", [b"%d" % number for number in range(250)])
-    assert next(found) is None
-    txn.put("any.rows", b"249", b"v")
-
-    assert list(found)[-1] == Row(b"249", b"v", txn.revision)
-
-
-@pytest.mark.parametrize("many", [0, 1, 99, 100, 101, 250])
-def test_all_rows_of_a_range_are_read(many: int) -> None:
-    txn = MemoryTxn()
-    for number in range(many):
-        txn.put("any.rows", b"a%03d" % number, b"v")
-    for beside in (b"a", b"b"):
-        txn.put("any.rows", beside, b"v")
-
-    found = [row.key for row in read_range(txn, "any.rows", b"a000", b"b")]
-
-    assert found == [b"a%03d" % number for number in range(many)]
-
-
-def test_a_range_that_ends_before_it_begins_has_no_rows() -> None:
-    txn = MemoryTxn()
-    txn.put("any.rows", b"a", b"v")
-
-    assert list(read_range(txn, "any.rows", b"b", b"a")) == []
-
-
-def test_rows_may_be_deleted_as_they_are_read() -> None:
-    txn = MemoryTxn()
-    for number in range(250):
-        txn.put("any.rows", b"%03d" % number, b"v")
-    for row in read_range(txn, "any.rows", b"", b"\xff"):
-        txn.delete("any.rows", row.key)
-
-    assert list(txn.scan("any.rows", b"", b"\xff", limit=1)) == []
+    assert found["read_range"] == [Row(key, b"v", txn.revision) for key in rows]
+    assert found["read_each"] == txn.get_rows("any.rows", keys)
+    assert found["read_values"] == txn.get_values("any.rows", keys)
+    row = found["read_each"][0]
+    assert isinstance(row, Row)
+    first = spliced(splice, row)
+    assert found["read_spliced"][:2] == found["get_spliced"][:2] == [first, None]
 
 
 class _Shards:

@@ -67,10 +67,9 @@ def test_a_scan_shows_the_rows_as_they_were_when_it_was_called() -> None:
     assert list(txn.rows("a.b")) == [b"ax", b"bx"]
 
 
-@pytest.mark.parametrize(("start", "end", "limit"), [(b"b", b"a", 1), (b"a", b"b", 0)])
-def test_a_scan_without_bounds_is_refused_at_the_call(start: bytes, end: bytes, limit: int) -> None:
-    with pytest.raises(ValueError, match=r"starts|limit"):
-        MemoryTxn().scan("a.b", start, end, limit=limit)
+def test_a_scan_of_no_rows_is_refused_at_the_call() -> None:
+    with pytest.raises(ValueError, match="limit"):
+        MemoryTxn().scan("a.b", b"a", b"b", limit=0)
 
 
 def test_what_is_no_bytes_is_refused() -> None:

@@ -1,7 +1,7 @@
 from typing import Any
 
 import pytest
-from quorate.plugin import Rejected, batches
+from quorate.plugin import Rejected
 from quorate.testing import MemoryTxn
 from quorate_spark import apply
 from quorate_spark.loads import LOADS, PARTITIONS, load_key, partition_key
@@ -111,7 +111,7 @@ def test_only_inserts_are_aborted() -> None:
 
 
 def test_a_load_is_forgotten_with_its_parts_alone(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(batches, "_AT_A_TIME", 2)
+    monkeypatch.setattr("quorate.apply.txn.AT_A_TIME", 2)
     txn = begun()
     apply.begin_load(txn, BeginLoadCommand(load_id="l2", table="kv.pairs"))
     apply.report_partition(txn, ReportPartitionCommand(load_id="l2"))

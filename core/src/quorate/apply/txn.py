@@ -19,7 +19,10 @@ from quorate.apply.scope import Family, Scope
 from quorate.apply.writers import Writer
 from quorate.plugin import Rejected, Row
 from quorate.plugin.advanced import Splice
-from quorate.plugin.splicing import head, number, spliced
+from quorate.plugin.batches import AT_A_TIME
+from quorate.plugin.deprecations import deprecated
+from quorate.plugin.keys import successor
+from quorate.plugin.splicing import spliced
 from quorate.storage.events import EventRow, Kind
 from quorate.storage.families import COUNTS, SEQUENCES
 from quorate.storage.rows import REVISION
@@ -176,43 +179,43 @@ class ShardReader:
         stored = self._rows.get(COUNTS, family.encode())
         return 0 if stored is None else number_of(stored)
 
+    @deprecated("since 0.2: write get_rows(family, keys), and build the answers of the rows")
     def get_spliced(self, family: str, keys: Iterable[bytes], splice: Splice) -> list[bytes | None]:
         """Return the rows of keys in their order, prefixed by key and revision."""
-        declared = self._readable(family)
-        named = _checked(keys)
-        found = zip(named, self._rows.get_many(family, named), strict=True)
-        key_field, revision_field = splice
-        revision, join = _revision, b"".join
-        if not declared.public:
-            return [row if row is None else spliced(splice, key, 0, row) for key, row in found]
-        return [
-            None
-            if row is None
-            # As `spliced`, without a call per row.
-            else join(
-                (
-                    head(key_field, len(key)),
-                    key,
-                    number(revision_field, revision(row)[0]),
-                    row[_HEAD:],
-                )
-            )
-            for key, row in found
-        ]
+        rows = self.get_rows(family, keys)
+        return [None if row is None else spliced(splice, row) for row in rows]
 
     def scan(
-        self, family: str, start: bytes, end: bytes, *, limit: int, reverse: bool = False
+        self,
+        family: str,
+        start: bytes,
+        end: bytes,
+        *,
+        limit: int | None = None,
+        reverse: bool = False,
     ) -> Iterator[Row]:
-        """Yield at most `limit` current rows with `start <= key < end`."""
+        """Yield at most `limit` current rows with `start <= key < end`; without it all, in turn."""
         declared = self._readable(family)
-        _check_range(start, end)
+        _check_bytes("bound of a range", (start, end))
+        if limit is None:
+            return self._scan_all(family, start, end, reverse=reverse)
         if limit < 1:
             raise ValueError(f"a scan of {family} with limit {limit}: the limit must be at least 1")
+        if start >= end:
+            return iter(())
         stored = islice(self._rows.iterate(family, start, end, reverse=reverse), limit)
         new, revision = _new_row, _revision
         if not declared.public:
             return iter([new(Row, (key, value, 0)) for key, value in stored])
         return iter([new(Row, (key, value[_HEAD:], revision(value)[0])) for key, value in stored])
+
+    def _scan_all(self, family: str, start: bytes, end: bytes, *, reverse: bool) -> Iterator[Row]:
+        while start < end:
+            rows = list(self.scan(family, start, end, limit=AT_A_TIME, reverse=reverse))
+            yield from rows
+            if len(rows) < AT_A_TIME:
+                return
+            start, end = (start, rows[-1].key) if reverse else (successor(rows[-1].key), end)
 
     def _readable(self, family: str) -> Family:
         declared = self._reads.get(family)
@@ -544,8 +547,6 @@ def _check_bytes(what: str, parts: Collection[bytes]) -> None:
 
 
 def _check_range(start: bytes, end: bytes) -> None:
-    for part in (start, end):
-        if type(part) is not bytes:
-            raise _not_bytes("bound of a range", part)
+    _check_bytes("bound of a range", (start, end))
     if start > end:
         raise ValueError(f"a range starts at {start!r} and ends before that, at {end!r}")

@@ -96,9 +96,11 @@ def check(terminal: Terminal, names: tuple[str, ...]) -> None:
     """Check the named plugins, or all, and list every problem.
 
     Generated code is compared with its .proto files where a plugin is installed from its sources,
-    and quorate with the extra `dev`.
+    and quorate with the extra `dev`. A use of a deprecated name is no problem yet: it is listed
+    with its line, the release that removes the name, and what to write.
     """
     from quorate.cli.console_pages import misnamed
+    from quorate.cli.deprecated_uses import deprecated_uses
     from quorate.cli.protos import check_plugin
     from quorate.plugin.checks import placeless
 
@@ -126,6 +128,7 @@ def check(terminal: Terminal, names: tuple[str, ...]) -> None:
                 "and stay there when shards grow"
                 for family in placeless(declared)
             ],
+            "deprecated": list(deprecated_uses(declared.plugin)),
         }
         for declared in checked
     )

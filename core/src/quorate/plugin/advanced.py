@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from quorate.http1.messages import HttpAnswer, HttpHandler, HttpRequest
     from quorate.http2.grpc.context import CallContext
     from quorate.plugin.access import Grant, cluster_place, tenant_place
-    from quorate.plugin.batches import (
+    from quorate.plugin.batches import (  # type: ignore[deprecated]
         answer_each,
         read_each,
         read_range,

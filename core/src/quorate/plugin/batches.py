@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Final, TypeVar
 
 from google.protobuf.message import Message
 
-from quorate.plugin.keys import successor
+from quorate.plugin.deprecations import deprecated
 from quorate.plugin.outcomes import Invalid, Rejected
+from quorate.plugin.splicing import spliced
 from quorate.plugin.splitting import at_place
 from quorate.v1.batch_pb2 import BatchReply, ItemRefusal
 
@@ -18,8 +19,8 @@ if TYPE_CHECKING:
     from quorate.plugin.node import NodeApi, ShardRef
     from quorate.plugin.transaction import Reader, Row, Splice, Txn
 
-#: Rows that are read at a time: values are large at times.
-_AT_A_TIME: Final = 100
+#: Rows to read at a time: values are large at times.
+AT_A_TIME: Final = 100
 
 M = TypeVar("M", bound=Message)
 I = TypeVar("I")  # noqa: E741 - the item of a batch, named as in the plugin reference
@@ -79,40 +80,34 @@ def still_due(txn: Txn, timer: str, keys: Iterable[bytes]) -> Iterator[bytes]:
             yield key
 
 
+@deprecated("since 0.2: write reader.scan(family, start, end), without a limit")
 def read_range(reader: Reader, family: str, start: bytes, end: bytes) -> Iterator[Row]:
-    """Yield all rows with `start <= key < end` in key order, with few of them in memory.
-
-    They are read a hundred at a time, so that a write shows in the rows that were not read by then.
-    """
-    while start < end:
-        rows = list(reader.scan(family, start, end, limit=_AT_A_TIME))
-        yield from rows
-        if len(rows) < _AT_A_TIME:
-            return
-        start = successor(rows[-1].key)
+    """Yield all rows with `start <= key < end` in key order, with few of them in memory."""
+    return reader.scan(family, start, end)
 
 
+@deprecated("since 0.2: write reader.get_rows(family, keys)")
 def read_each(reader: Reader, family: str, keys: Sequence[bytes]) -> Iterator[Row | None]:
-    """Yield the rows of any number of keys in their order, with few of them in memory.
-
-    They are read a hundred at a time, so that a write shows in the rows that were not read by then.
-    """
-    for first in range(0, len(keys), _AT_A_TIME):
-        yield from reader.get_rows(family, keys[first : first + _AT_A_TIME])
+    """Yield the rows of any number of keys in their order, with few of them in memory."""
+    for part in in_parts(keys, AT_A_TIME):
+        yield from reader.get_rows(family, part)
 
 
+@deprecated("since 0.2: write reader.get_rows(family, keys), and build the answers of the rows")
 def read_spliced(
     reader: Reader, family: str, keys: Sequence[bytes], splice: Splice
 ) -> Iterator[bytes | None]:
     """Yield the rows of any number of keys in their wire form, as `read_each` does the rows."""
-    for first in range(0, len(keys), _AT_A_TIME):
-        yield from reader.get_spliced(family, keys[first : first + _AT_A_TIME], splice)
+    for part in in_parts(keys, AT_A_TIME):
+        for row in reader.get_rows(family, part):
+            yield None if row is None else spliced(splice, row)
 
 
+@deprecated("since 0.2: write reader.get_values(family, keys)")
 def read_values(reader: Reader, family: str, keys: Sequence[bytes]) -> Iterator[bytes | None]:
     """Yield the values of any number of keys, as `read_each` does their rows."""
-    for first in range(0, len(keys), _AT_A_TIME):
-        yield from reader.get_values(family, keys[first : first + _AT_A_TIME])
+    for part in in_parts(keys, AT_A_TIME):
+        yield from reader.get_values(family, part)
 
 
 def in_parts(items: Iterable[I], most: int) -> Iterator[list[I]]:

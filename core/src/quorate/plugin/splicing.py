@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final
 if TYPE_CHECKING:
     from google.protobuf.message import Message
 
-    from quorate.plugin.transaction import Splice
+    from quorate.plugin.transaction import Row
 
 _BYTES: Final = 2
 
@@ -39,9 +39,11 @@ def embedded(field: int, content: bytes) -> bytes:
     return head(field, len(content)) + content
 
 
-def spliced(splice: Splice, key: bytes, revision: int, row: bytes) -> bytes:
-    """Return a row with its key and its revision in front of it."""
-    return b"".join((head(splice.key, len(key)), key, number(splice.revision, revision), row))
+def spliced(fields: tuple[int, int], row: Row) -> bytes:
+    """Return a row with the fields that hold its key and its revision in front of it."""
+    key, value, revision = row
+    of_key, of_revision = fields
+    return b"".join((head(of_key, len(key)), key, number(of_revision, revision), value))
 
 
 def _varint(value: int) -> bytes:

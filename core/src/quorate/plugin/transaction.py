@@ -6,6 +6,7 @@ from typing import NamedTuple, Protocol
 
 from google.protobuf.message import Message
 
+from quorate.plugin.deprecations import deprecated
 from quorate.v1.command_pb2 import Command
 
 
@@ -86,14 +87,11 @@ class Reader(Protocol):
     def get_rows(self, family: str, keys: Iterable[bytes]) -> list[Row | None]:
         """Return the rows of keys in their order, as they are at this call.
 
-        For many keys it is much less work than one `get_row` for each.
+        For many keys it is much less work than one `get_row` for each. All are in memory at once.
         """
 
     def get_values(self, family: str, keys: Iterable[bytes]) -> list[bytes | None]:
-        """Return the values of keys in their order, as they are at this call.
-
-        It is less work than `get_rows` where no revision is looked at.
-        """
+        """Return the values of keys as `get_rows` does; less work where no revision is needed."""
 
     def deadline(self, timer: str, key: bytes) -> int | None:
         """Return the deadline of `key` under a declared timer, or None if it has no deadline.
@@ -121,16 +119,24 @@ class Reader(Protocol):
     def count(self, family: str) -> int:
         """Return how many rows this shard holds of a family that declares `counted`."""
 
+    @deprecated("since 0.2: write get_rows(family, keys), and build the answers of the rows")
     def get_spliced(self, family: str, keys: Iterable[bytes], splice: Splice) -> list[bytes | None]:
-        """Return the rows of keys in their order, as `splice` puts key and revision in front.
-
-        It is less work than `get_rows`, and nothing is parsed.
-        """
+        """Return the rows of keys in their order, as `splice` puts key and revision in front."""
 
     def scan(
-        self, family: str, start: bytes, end: bytes, *, limit: int, reverse: bool = False
+        self,
+        family: str,
+        start: bytes,
+        end: bytes,
+        *,
+        limit: int | None = None,
+        reverse: bool = False,
     ) -> Iterator[Row]:
-        """Yield at most `limit` rows with `start <= key < end`, in key order."""
+        """Yield the rows with `start <= key < end` in key order, or in reverse.
+
+        With a limit at most so many, as they are at this call. Without one all of them, read a
+        hundred at a time: few are in memory, and a write shows in the rows not read by then.
+        """
 
 
 class Txn(Reader, Protocol):

@@ -81,8 +81,10 @@ class _NotingReader:
     def __getattr__(self, name: str) -> Any:
         return watched(getattr(self._reader, name), self.undeclared)
 
-    def scan(self, family: str, start: bytes, end: bytes, *, limit: int, **options: Any) -> Any:
-        self.most = max(self.most, limit)
+    def scan(
+        self, family: str, start: bytes, end: bytes, *, limit: int | None = None, **options: Any
+    ) -> Any:
+        self.most = max(self.most, limit or 0)
         return watched(self._reader.scan, self.undeclared)(
             family, start, end, limit=limit, **options
         )

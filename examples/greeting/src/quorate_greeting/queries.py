@@ -18,18 +18,15 @@ def list_greetings(reader: Reader, query: ListGreetingsQuery) -> Iterator[Greeti
     """Yield the greetings of a town by the prefix of their names."""
     start, end = keys.opening(query.town, query.name_prefix)
     if query.after_name:
-        start = min(end, max(start, _behind(greeting_key(query.town, query.after_name))))
+        start = max(start, keys.successor(greeting_key(query.town, query.after_name)))
     for row in reader.scan(GREETINGS, start, end, limit=query.limit or CHUNK):
         yield Greeting.FromString(row.value)
 
 
 def count_greetings(reader: Reader, _: CountGreetingsQuery) -> Iterator[SalutationCount]:
     """Yield how often each salutation stands in this shard, in the order of `count_order`."""
-    counted: Counter[str] = Counter()
-    start, end = keys.prefix()
-    while rows := list(reader.scan(GREETINGS, start, end, limit=CHUNK)):
-        counted.update(Greeting.FromString(row.value).salutation for row in rows)
-        start = _behind(rows[-1].key)
+    rows = reader.scan(GREETINGS, *keys.prefix())
+    counted = Counter(Greeting.FromString(row.value).salutation for row in rows)
     for salutation in sorted(counted):
         yield SalutationCount(salutation=salutation, greetings=counted[salutation])
 
@@ -37,7 +34,3 @@ def count_greetings(reader: Reader, _: CountGreetingsQuery) -> Iterator[Salutati
 def count_order(count: SalutationCount) -> bytes:
     """Return the key by which the counts of several shards are merged."""
     return keys.pack(count.salutation)
-
-
-def _behind(key: bytes) -> bytes:
-    return key + b"\x00"

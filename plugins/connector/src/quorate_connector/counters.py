@@ -8,7 +8,6 @@ from struct import Struct
 from typing import Final
 
 from quorate.plugin import Reader, Txn, keys
-from quorate.plugin.advanced import read_range
 
 from quorate_connector.families import TALLIES
 
@@ -88,7 +87,7 @@ def has_tasks(reader: Reader, worker: str, worker_epoch: int) -> bool:
 
 
 def _walk(reader: Reader, group: str) -> Iterator[tuple[tuple[keys.Part, ...], int]]:
-    for row in read_range(reader, TALLIES, *keys.prefix(group)):
+    for row in reader.scan(TALLIES, *keys.prefix(group)):
         yield keys.unpack(row.key), int(_COUNT.unpack(row.value)[0])
 
 

@@ -4,7 +4,6 @@ from collections import Counter
 from collections.abc import Iterator
 
 from quorate.plugin import Reader, keys
-from quorate.plugin.advanced import read_range
 
 from quorate_connector import counters
 from quorate_connector.connectors.apply import MOST_VERSIONS
@@ -39,7 +38,7 @@ def get_cursor(reader: Reader, query: asked.GetCursorQuery) -> Iterator[pb.Curso
 
 def list_workers(reader: Reader, query: asked.ListWorkersQuery) -> Iterator[pb.WorkerLoad]:
     """Yield the workers that are registered or have rows, by name."""
-    kept = (pb.Worker.FromString(row.value) for row in read_range(reader, WORKERS, *keys.prefix()))
+    kept = (pb.Worker.FromString(row.value) for row in reader.scan(WORKERS, *keys.prefix()))
     rows = {worker.name: worker for worker in kept}
     registered = {broker.name for broker in registrations.registered(reader)}
     loads: Counter[str] = Counter()

@@ -24,7 +24,7 @@ from quorate.plugin import (
     View,
     keys,
 )
-from quorate.plugin.advanced import find_row, get_row, read_range, write_row
+from quorate.plugin.advanced import find_row, get_row, write_row
 from quorate.plugin.checking import check_bytes, check_text
 from quorate.v1.batch_pb2 import BatchReply
 from quorate.v1.command_pb2 import Command
@@ -53,7 +53,7 @@ _PASSING: Final = frozenset({"ABORTED", "INTERNAL", "RESOURCE_EXHAUSTED", "UNAVA
 
 def carry_out_all(txn: Txn, lease: str) -> None:
     """Delete the rows of a lease that ends, now if they are in this shard."""
-    for row in read_range(txn, ATTACHMENTS, *keys.prefix(lease)):
+    for row in txn.scan(ATTACHMENTS, *keys.prefix(lease)):
         attachment = pb.Attachment.FromString(row.value)
         txn.raise_fence(*_fence_of_end(attachment))
         if _carry_out(txn, attachment):

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from typing import Any, Final
 
 from quorate.plugin import Invalid, Item, Rejected, Resource, Storage, Txn, Verb, View, keys
-from quorate.plugin.advanced import find_row, get_row, read_range, write_row
+from quorate.plugin.advanced import find_row, get_row, write_row
 from quorate.plugin.checking import check_bytes
 
 from quorate_coordination import holding
@@ -35,7 +35,7 @@ def release_all(txn: Txn, lease: str) -> None:
     """
     claims = [
         pb.Claim.FromString(value)
-        for row in read_range(txn, CLAIM_NUMBERS, *keys.prefix(lease))
+        for row in txn.scan(CLAIM_NUMBERS, *keys.prefix(lease))
         if (value := txn.get(CLAIMS, _key_of(row.key, row.value))) is not None
     ]
     for claim in sorted(claims, key=lambda claim: claim.token > 0):

@@ -1,7 +1,7 @@
 """What the handlers of resets and deletions do to one shard."""
 
 import pytest
-from quorate.plugin import Row, batches
+from quorate.plugin import Row
 from quorate.testing import MemoryTxn
 from quorate.v1.batch_pb2 import BatchReply
 from quorate_offset.families import OFFSETS, group_key
@@ -107,7 +107,7 @@ def test_a_reset_sets_what_it_names(
     at_a_time: int,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(batches, "_AT_A_TIME", at_a_time)
+    monkeypatch.setattr("quorate.apply.txn.AT_A_TIME", at_a_time)
     before = stored(committed)
 
     reply = reset(committed, asked)

@@ -3,7 +3,6 @@
 from typing import Final
 
 from quorate.plugin import Rejected, Txn, keys
-from quorate.plugin.advanced import read_range
 
 from quorate_spark.loads import LOADS, PARTITIONS, load_key, partition_key
 from quorate_spark.v1 import commands_pb2 as pb
@@ -104,7 +103,7 @@ def end_abort(txn: Txn, command: pb.EndAbortCommand) -> Load:
 
 def forget_load(txn: Txn, command: pb.ForgetLoadCommand) -> None:
     """Forget a load and its parts."""
-    for row in read_range(txn, PARTITIONS, *keys.prefix(command.load_id)):
+    for row in txn.scan(PARTITIONS, *keys.prefix(command.load_id)):
         txn.delete(PARTITIONS, row.key)
     txn.delete(LOADS, load_key(command.load_id))
 

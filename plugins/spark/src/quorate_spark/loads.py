@@ -14,7 +14,7 @@ from quorate.plugin import (
     Row,
     keys,
 )
-from quorate.plugin.advanced import METADATA_GROUP, constant_key, read_range
+from quorate.plugin.advanced import METADATA_GROUP, constant_key
 from quorate.plugin.checking import LARGEST_PAGE, PAGE
 
 from quorate_spark.v1 import (
@@ -71,7 +71,7 @@ def list_loads(reader: Reader, query: asked.ListLoadsQuery) -> Iterator[asked.Lo
 
 def _view(reader: Reader, row: Row, *, with_parts: bool) -> asked.LoadView:
     view = asked.LoadView(load=rows.Load.FromString(row.value))
-    for stored in read_range(reader, PARTITIONS, *keys.prefix(view.load.load_id)):
+    for stored in reader.scan(PARTITIONS, *keys.prefix(view.load.load_id)):
         part = rows.LoadPartition.FromString(stored.value)
         view.rows += part.rows
         view.bad_rows += part.bad_rows

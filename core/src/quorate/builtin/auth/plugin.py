@@ -34,7 +34,7 @@ from quorate.plugin import (
     keys,
 )
 from quorate.plugin.access import EVERY, is_reserved
-from quorate.plugin.advanced import find_row, get_row, read_range, remove_row, write_row
+from quorate.plugin.advanced import find_row, get_row, remove_row, write_row
 from quorate.plugin.checking import check_count, check_description, check_longest, check_name
 from quorate.v1 import auth_pb2 as pb
 
@@ -90,7 +90,7 @@ def user_changed(txn: Txn, before: pb.User | None, after: pb.User | None) -> Non
     _keep_an_administrator(txn, lost=before.name)
     if after is None:
         for family in (TOKENS, SECRETS, BINDINGS):
-            for row in list(read_range(txn, family, *keys.prefix(before.name))):
+            for row in list(txn.scan(family, *keys.prefix(before.name))):
                 txn.delete(family, row.key)
 
 
@@ -197,12 +197,12 @@ def _administrators(reader: Reader) -> Iterator[str]:
 
 
 def _bindings(reader: Reader) -> Iterator[pb.Binding]:
-    for row in read_range(reader, BINDINGS, b"", b"\xff"):
+    for row in reader.scan(BINDINGS, b"", b"\xff"):
         yield pb.Binding.FromString(row.value)
 
 
 def _tokens(reader: Reader, user: str) -> Iterator[pb.Token]:
-    for row in read_range(reader, TOKENS, *keys.prefix(user)):
+    for row in reader.scan(TOKENS, *keys.prefix(user)):
         yield pb.Token.FromString(row.value)
 
 

@@ -9,7 +9,6 @@ from typing import Final
 
 from quorate.builtin.cluster.families import BROKERS, broker_key
 from quorate.plugin import Reader, Rejected, keys
-from quorate.plugin.advanced import read_range
 from quorate.v1.cluster_pb2 import Broker
 
 __all__ = ["BROKERS", "FENCED", "UNKNOWN", "epoch_of", "fence", "registered"]
@@ -22,7 +21,7 @@ UNKNOWN: Final = "BROKER_UNKNOWN"
 
 def registered(reader: Reader, role: str = "") -> Iterator[Broker]:
     """Yield the live brokers by name: all, or the ones with a role."""
-    for row in read_range(reader, BROKERS, *keys.prefix()):
+    for row in reader.scan(BROKERS, *keys.prefix()):
         broker = Broker.FromString(row.value)
         if not role or role in broker.roles:
             yield broker

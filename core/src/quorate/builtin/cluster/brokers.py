@@ -19,7 +19,7 @@ from quorate.plugin import (
     View,
     keys,
 )
-from quorate.plugin.advanced import constant_key, read_range
+from quorate.plugin.advanced import constant_key
 from quorate.plugin.checking import LARGEST_PAGE, PAGE
 from quorate.v1 import cluster_pb2 as pb
 
@@ -33,7 +33,7 @@ def list_brokers(reader: Reader, query: pb.ListBrokers) -> Iterator[pb.Broker]:
     start, end = keys.prefix()
     if query.after_name:
         start = keys.successor(broker_key(query.after_name))
-    brokers = (pb.Broker.FromString(row.value) for row in read_range(reader, BROKERS, start, end))
+    brokers = (pb.Broker.FromString(row.value) for row in reader.scan(BROKERS, start, end))
     yield from islice((broker for broker in brokers if _fits(broker, query)), wanted)
 
 

@@ -3,16 +3,19 @@
 All checks come before the first write: a refused item of a batch writes nothing.
 """
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import lru_cache
 from struct import Struct
-from typing import Final
+from typing import Final, TypeVar
 
 from quorate.builtin.kv.families import PAIRS, TTL, quoted
 from quorate.plugin import Rejected, Row, Txn
-from quorate.plugin.advanced import answer_each, read_each, read_values, still_due
+from quorate.plugin.advanced import answer_each, still_due
+from quorate.plugin.batches import AT_A_TIME
 from quorate.v1 import kv_pb2 as pb
 from quorate.v1.batch_pb2 import BatchReply
+
+F = TypeVar("F")
 
 _CREATED_TAG: Final = b"\x09"
 _REVISION: Final = Struct("<Q")
@@ -71,7 +74,7 @@ def put_pairs(txn: Txn, command: pb.PutPairs) -> BatchReply:
         puts, found = _as_expected(txn, puts, reply)
     else:
         # Reading revisions as well makes such a batch a sixth slower.
-        found = read_values(txn, PAIRS, [put.key for put in puts])
+        found = _few(txn.get_values, puts)
     rows: dict[bytes, bytes] = {}
     join = b"".join
     for put, old in zip(puts, found, strict=True):
@@ -145,13 +148,21 @@ def _prepared(txn: Txn, operation: pb.PairOperation) -> Callable[[], object]:
     raise Rejected("INVALID_ARGUMENT", "an operation is none of put, delete, touch")
 
 
+def _few(
+    read: Callable[[str, Iterable[bytes]], list[F]], puts: Sequence[pb.PutPair]
+) -> Iterator[F]:
+    """Yield what is read of each pair, with few of them in memory: they may be large."""
+    for first in range(0, len(puts), AT_A_TIME):
+        yield from read(PAIRS, [put.key for put in puts[first : first + AT_A_TIME]])
+
+
 def _as_expected(
     txn: Txn, puts: Sequence[pb.PutPair], reply: BatchReply
 ) -> tuple[list[pb.PutPair], list[bytes | None]]:
     """Add unexpected puts to the reply's refusals; return the others and the rows they replace."""
     valid: list[pb.PutPair] = []
     values: list[bytes | None] = []
-    found = read_each(txn, PAIRS, [put.key for put in puts])
+    found = _few(txn.get_rows, puts)
     for position, (put, row) in enumerate(zip(puts, found, strict=True)):
         try:
             if put.HasField("expected_revision"):

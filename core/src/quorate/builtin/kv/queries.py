@@ -1,13 +1,13 @@
 """The reads: they run where the pairs are, and splice their answers from the rows."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import lru_cache
 from typing import Final
 
 from quorate.builtin.kv.families import LAST, PAIRS
-from quorate.plugin import Reader, keys
-from quorate.plugin.advanced import Splice, read_range, read_spliced
-from quorate.plugin.splicing import embedded, head, number, spliced
+from quorate.plugin import Reader, Row, keys
+from quorate.plugin.batches import AT_A_TIME, in_parts
+from quorate.plugin.splicing import embedded, head, number
 from quorate.v1 import kv_pb2 as pb
 
 #: Maximum number of pairs in a page.
@@ -20,8 +20,9 @@ PAIR: Final = pb.ListedPair.PAIR_FIELD_NUMBER
 #: The first bytes of a ListedPair that more pairs follow.
 MORE: Final = number(pb.ListedPair.MORE_FIELD_NUMBER, True)
 
-#: The fields of a KeyedPair besides those of its row, which have the same numbers.
-SPLICE: Final = Splice(pb.KeyedPair.KEY_FIELD_NUMBER, pb.KeyedPair.REVISION_FIELD_NUMBER)
+# The fields of a KeyedPair besides those of its row, which have the same numbers.
+_KEY: Final = pb.KeyedPair.KEY_FIELD_NUMBER
+_REVISION: Final = pb.KeyedPair.REVISION_FIELD_NUMBER
 _RESPONSES: Final = pb.GetPairsResponse.RESPONSES_FIELD_NUMBER
 #: A GetPairsResponse whose one response has no pair.
 ABSENT: Final = head(_RESPONSES, 0)
@@ -29,21 +30,21 @@ ABSENT: Final = head(_RESPONSES, 0)
 
 def get_pair(reader: Reader, query: pb.GetPair) -> Iterator[bytes]:
     """Yield the pair, if there is one, as a GetPairResponse."""
-    [pair] = reader.get_spliced(PAIRS, [query.key], SPLICE)
-    if pair is not None:
-        yield embedded(PAIR, _named(pair) if query.keys_only else pair)
+    row = reader.get_row(PAIRS, query.key)
+    if row is not None:
+        yield embedded(PAIR, _form(query)(row))
 
 
 def get_pairs(reader: Reader, query: pb.GetPairs) -> Iterator[bytes]:
     """Yield a GetPairsResponse with one response for each key, in the order of the query."""
-    keys_only = query.keys_only
-    for pair in read_spliced(reader, PAIRS, list(query.keys), SPLICE):
-        if pair is None:
-            yield ABSENT
-            continue
-        if keys_only:
-            pair = _named(pair)
-        yield _response_head(len(pair)) + pair
+    form = _form(query)
+    for part in in_parts(query.keys, AT_A_TIME):
+        for row in reader.get_rows(PAIRS, part):
+            if row is None:
+                yield ABSENT
+                continue
+            pair = form(row)
+            yield _response_head(len(pair)) + pair
 
 
 def list_pairs(reader: Reader, query: pb.ListPairs) -> Sequence[bytes]:
@@ -53,14 +54,13 @@ def list_pairs(reader: Reader, query: pb.ListPairs) -> Sequence[bytes]:
     """
     limit = min(query.limit or LARGEST_PAGE, LARGEST_PAGE)
     page: list[bytes] = []
+    form = _form(query)
     room = PAGE_BYTES
-    for row in read_range(reader, PAIRS, *_bounds(query)):
+    for row in reader.scan(PAIRS, *_bounds(query)):
         if len(page) == limit or room <= 0:
             page[-1] = MORE + page[-1]
             break
-        key, stored, revision = row
-        pair = spliced(SPLICE, key, revision, stored)
-        page.append(embedded(PAIR, _named(pair) if query.keys_only else pair))
+        page.append(embedded(PAIR, form(row)))
         room -= len(page[-1])
     return page
 
@@ -87,8 +87,18 @@ def _response_head(size: int) -> bytes:
     return head(_RESPONSES, len(pair) + size) + pair
 
 
-def _named(pair: bytes) -> bytes:
-    """Return a pair without its value."""
-    named = pb.KeyedPair.FromString(pair)
+def _form(query: pb.GetPair | pb.GetPairs | pb.ListPairs) -> Callable[[Row], bytes]:
+    """Return the function that makes a row a KeyedPair, which may be without its value."""
+    return _named if query.keys_only else _keyed
+
+
+def _keyed(row: Row) -> bytes:
+    """Return a row with its key and its revision in front of it: nothing is parsed."""
+    key, value, revision = row
+    return b"".join((head(_KEY, len(key)), key, number(_REVISION, revision), value))
+
+
+def _named(row: Row) -> bytes:
+    named = pb.KeyedPair.FromString(_keyed(row))
     named.ClearField("value")
     return named.SerializeToString()

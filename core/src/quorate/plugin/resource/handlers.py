@@ -9,7 +9,7 @@ from typing import Any, Final, NoReturn, TypeVar
 from google.protobuf.message import Message
 
 from quorate.plugin import keys
-from quorate.plugin.batches import answer_each, read_each, read_values
+from quorate.plugin.batches import answer_each
 from quorate.plugin.outcomes import Rejected
 from quorate.plugin.resource.binding import (
     CREATED,
@@ -91,9 +91,7 @@ def _loop(
     def handle(txn: Txn, command: Any) -> BatchReply:
         items = list(write.items(command))
         named = list(map(key_of, items))
-        stored: Sequence[Any] = list(
-            read_each(txn, family, named) if compares else read_values(txn, family, named)
-        )
+        stored: Sequence[Any] = (txn.get_rows if compares else txn.get_values)(family, named)
         owners = Owners(binding, txn)
         answer = BatchReply(items=len(items))
         rows: dict[bytes, bytes] = {}

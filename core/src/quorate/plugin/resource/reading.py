@@ -11,7 +11,7 @@ from typing import Any, Final, TypeVar
 from google.protobuf.message import Message
 
 from quorate.plugin import keys
-from quorate.plugin.batches import read_each, read_range
+from quorate.plugin.batches import AT_A_TIME, in_parts
 from quorate.plugin.checking import (
     LARGEST_PAGE,
     LONGEST_KEY,
@@ -81,15 +81,16 @@ class Reads:
         )
 
     def _run_read(self, reader: Reader, query: Any) -> Iterator[StoredRow]:
-        for row in read_each(reader, self.family, query.keys):
-            yield StoredRow() if row is None else StoredRow(**row._asdict())
+        for part in in_parts(query.keys, AT_A_TIME):
+            for row in reader.get_rows(self.family, part):
+                yield StoredRow() if row is None else StoredRow(**row._asdict())
 
     def _run_scan(self, reader: Reader, query: Any) -> Iterator[StoredRow]:
         limit = min(query.limit or LARGEST_PAGE + 1, LARGEST_PAGE + 1)
         keep = self._keep(query.filter) if query.filter else None
         parse = self.binding.resource.row.FromString
         room, given, last = PAGE_BYTES, 0, b""
-        for looked_at, row in enumerate(read_range(reader, self.family, query.start, query.end)):
+        for looked_at, row in enumerate(reader.scan(self.family, query.start, query.end)):
             if given == limit or room <= 0 or looked_at == MOST_LOOKED_AT:
                 yield StoredRow(key=keys.successor(last), more=True)
                 return

@@ -16,7 +16,6 @@ from quorate.plugin import (
     Rejected,
     keys,
 )
-from quorate.plugin.advanced import read_range
 from quorate.plugin.checking import check_name
 from quorate.plugin.resource import TENANTS, tenant_known
 
@@ -93,7 +92,7 @@ def check_access(reader: Reader, query: CheckAccessQuery) -> Iterator[AccessDeci
 
 
 def _rows_of(reader: Reader, family: str, tenant: str) -> Iterator[bytes]:
-    return (row.value for row in read_range(reader, family, *keys.prefix(tenant)))
+    return (row.value for row in reader.scan(family, *keys.prefix(tenant)))
 
 
 CHECK_ACCESS: Final = Query(

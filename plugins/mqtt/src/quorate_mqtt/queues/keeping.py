@@ -3,7 +3,6 @@
 from typing import Final
 
 from quorate.plugin import ColumnFamily, Reader, Row, Txn, keys
-from quorate.plugin.advanced import read_range
 
 from quorate_mqtt.shards import GROUP, client_shard_of
 from quorate_mqtt.v1.queued_messages_pb2 import AppendMessage, QueuedMessage, QueueHead
@@ -54,7 +53,7 @@ def end(txn: Txn, client: bytes) -> None:
     """Delete the queue of a session that ends."""
     if txn.get(HEADS, client) is None:
         return
-    for row in read_range(txn, MESSAGES, client, client + b"\xff"):
+    for row in txn.scan(MESSAGES, client, client + b"\xff"):
         txn.delete(MESSAGES, row.key)
     txn.delete(HEADS, client)
 

@@ -4,7 +4,6 @@ from collections.abc import Iterator
 from typing import Final
 
 from quorate.plugin import Command, Items, Query, Reader, keys
-from quorate.plugin.advanced import read_range
 from quorate.plugin.resource import TENANTS, limit_of
 from quorate.v1.tenant_pb2 import Tenant
 
@@ -25,7 +24,7 @@ def list_shard_places(reader: Reader, _: pb.ListShardPlaces) -> Iterator[pb.Shar
 def list_session_counts(reader: Reader, _: pb.ListSessionCounts) -> Iterator[pb.SessionCount]:
     """Yield the sessions and the quota of each tenant with a limit, in this shard."""
     place = place_of(reader)
-    for row in read_range(reader, TENANTS, *keys.prefix()):
+    for row in reader.scan(TENANTS, *keys.prefix()):
         tenant = Tenant.FromString(row.value)
         limit = limit_of(tenant, LIMIT)
         if limit is not None:

@@ -8,7 +8,7 @@ from typing import Final, TypeVar
 
 from google.protobuf.message import Message
 from quorate.plugin import Rejected, Row, Txn
-from quorate.plugin.advanced import answer_each, read_values, still_due
+from quorate.plugin.advanced import answer_each, still_due
 from quorate.v1.batch_pb2 import BatchReply
 
 from quorate_mqtt.brokers import LiveBrokers
@@ -37,7 +37,7 @@ def connect_sessions(txn: Txn, command: pb.ConnectSessions) -> BatchReply:
     connecting = list(command.connections)
     clients = [client_shard(each.tenant, each.client_id) for each in connecting]
     answer, replies = BatchReply(items=len(clients)), list[bytes]()
-    found = list(read_values(txn, SESSIONS, clients))
+    found = list(txn.get_values(SESSIONS, clients))
     for position, reply in enumerate(arrivals.take_each(connecting, clients, found)):
         if isinstance(reply, Rejected):
             answer.refusals.add(item=position, code=reply.code, message=reply.message)
@@ -47,7 +47,7 @@ def connect_sessions(txn: Txn, command: pb.ConnectSessions) -> BatchReply:
     # Most shards have no queue: one scan saves a read for each client.
     if any(txn.scan(HEADS, b"", b"\xff", limit=1)):
         known = [position for position, row in enumerate(found) if row is not None]
-        heads = read_values(txn, HEADS, [clients[position] for position in known])
+        heads = txn.get_values(HEADS, [clients[position] for position in known])
         for position, head in zip(known, heads, strict=True):
             if replies[position] and (queued := waiting_in(head)):
                 replies[position] += pb.ConnectReply(queued=queued).SerializeToString()
@@ -60,7 +60,7 @@ def update_sessions(txn: Txn, command: pb.UpdateSessions) -> BatchReply:
     updates = list(command.sessions)
     clients = [client_shard(each.tenant, each.client_id) for each in updates]
     answer = BatchReply(items=len(clients))
-    found = read_values(txn, SESSIONS, clients)
+    found = txn.get_values(SESSIONS, clients)
     plain: dict[bytes, bytes] = {}
     for position, (update, client, row) in enumerate(zip(updates, clients, found, strict=True)):
         if row is not None and (updated := _plainly_updated(row, update)) is not None:
@@ -89,7 +89,7 @@ def import_sessions(txn: Txn, command: pb.ImportSessions) -> BatchReply:
     imports, sessions = Imports(txn), list(command.sessions)
     clients = [client_shard(each.tenant, each.client_id) for each in sessions]
     answer = BatchReply(items=len(clients))
-    found = read_values(txn, SESSIONS, clients)
+    found = txn.get_values(SESSIONS, clients)
     for position, refusal in imports.take_each(sessions, clients, found):
         answer.refusals.add(item=position, code=refusal.code, message=refusal.message)
     imports.close()

@@ -3,7 +3,6 @@
 from typing import Final
 
 from quorate.plugin import Txn, keys
-from quorate.plugin.advanced import read_range
 
 from quorate_mqtt.brokers import LiveBrokers
 from quorate_mqtt.queues import keeping
@@ -75,7 +74,7 @@ def expiry_of(disconnected_at_ms: int, interval_s: int) -> int | None:
 
 def delete_subscriptions(txn: Txn, client: bytes) -> None:
     """Delete the subscriptions of the client of a session's key."""
-    for row in read_range(txn, SUBSCRIPTIONS, client, client + b"\xff"):
+    for row in txn.scan(SUBSCRIPTIONS, client, client + b"\xff"):
         txn.delete(SUBSCRIPTIONS, row.key)
 
 

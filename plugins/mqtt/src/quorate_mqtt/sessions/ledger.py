@@ -5,7 +5,6 @@ from collections.abc import Iterator
 from typing import Final
 
 from quorate.plugin import Reader, Txn, keys
-from quorate.plugin.advanced import read_range
 
 from quorate_mqtt.activity import Counts, count
 from quorate_mqtt.counts import add_to, count_in
@@ -69,7 +68,7 @@ def departs(txn: Txn, key: bytes, value: bytes) -> None:
 
 def connections(reader: Reader) -> Iterator[tuple[int, int]]:
     """Yield each registration with connected clients in this shard, and their number."""
-    for row in read_range(reader, CONNECTIONS, *keys.prefix()):
+    for row in reader.scan(CONNECTIONS, *keys.prefix()):
         epoch = keys.unpack(row.key)[0]
         assert isinstance(epoch, int)
         yield epoch, count_in(row.value)

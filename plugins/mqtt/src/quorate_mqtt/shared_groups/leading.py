@@ -4,7 +4,6 @@ from collections.abc import Iterator
 from typing import Final
 
 from quorate.plugin import ColumnFamily, Txn, keys
-from quorate.plugin.advanced import read_range
 
 from quorate_mqtt.brokers import LiveBrokers
 from quorate_mqtt.counts import add_to, count_at
@@ -71,7 +70,7 @@ def dismiss(txn: Txn, key: bytes) -> None:
 
 
 def _members(txn: Txn, group: bytes) -> Iterator[bytes]:
-    return (row.key for row in read_range(txn, MEMBERS, group, group + b"\xff"))
+    return (row.key for row in txn.scan(MEMBERS, group, group + b"\xff"))
 
 
 def _resign(txn: Txn, key: bytes, group: SharedGroup) -> None:

@@ -4,7 +4,6 @@ from collections.abc import Iterator
 from typing import Final
 
 from quorate.plugin import Items, NodeApi, Query, Reader, keys
-from quorate.plugin.advanced import read_range
 from quorate.plugin.checking import check_count, check_name
 
 from quorate_mqtt.names import check_identity
@@ -54,7 +53,7 @@ def find_subscriptions(
 ) -> Iterator[pb.KeyedSubscription]:
     """Yield the subscriptions of clients, in the order of their keys."""
     for client in sorted({client_shard(each.tenant, each.client_id) for each in query.clients}):
-        for row in read_range(reader, SUBSCRIPTIONS, client, client + b"\xff"):
+        for row in reader.scan(SUBSCRIPTIONS, client, client + b"\xff"):
             tenant, client_id, topic_filter = keys.unpack(row.key)
             yield pb.KeyedSubscription(
                 tenant=str(tenant),

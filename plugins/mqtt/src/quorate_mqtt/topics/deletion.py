@@ -5,7 +5,6 @@ from collections.abc import Iterator, Sequence
 from typing import Final
 
 from quorate.plugin import Controller, Extension, NodeApi, Query, Reader, ShardRef, keys
-from quorate.plugin.advanced import read_range
 from quorate.plugin.batches import read_pages
 from quorate.plugin.resource import read_rows
 from quorate.v1.batch_pb2 import BatchReply
@@ -42,7 +41,7 @@ async def delete_topics(node: NodeApi, shard: ShardRef) -> None:
 def find_deletions(reader: Reader, query: pb.FindTopicDeletions) -> Iterator[pb.TopicDeletion]:
     """Yield the topics that are being deleted, by tenant and name."""
     _, end = keys.prefix()
-    found = read_range(reader, DELETIONS.name, keys.successor(query.after), end)
+    found = reader.scan(DELETIONS.name, keys.successor(query.after), end)
     for row, _ in zip(found, range(query.limit), strict=False):
         yield pb.TopicDeletion.FromString(row.value)
 

@@ -19,7 +19,7 @@ from quorate.plugin import (
     Verb,
     keys,
 )
-from quorate.plugin.advanced import find_row, get_row, read_values, write_row
+from quorate.plugin.advanced import find_row, get_row, write_row
 from quorate.plugin.resource import tenant_there
 
 from quorate_mqtt.names import check_identity
@@ -75,8 +75,8 @@ def forget_credential(txn: Txn, before: pb.User | None, after: pb.User | None) -
 def find_logins(reader: Reader, query: pb.FindLogins) -> Iterator[pb.Login]:
     """Yield the existing users with their credentials, in the order of their keys."""
     names = sorted({keys.pack(each.tenant, each.name) for each in query.names})
-    users = read_values(reader, USER.family, names)
-    credentials = read_values(reader, CREDENTIALS.name, names)
+    users = reader.get_values(USER.family, names)
+    credentials = reader.get_values(CREDENTIALS.name, names)
     for user, credential in zip(users, credentials, strict=True):
         if user is not None and credential is not None:
             yield pb.Login(

@@ -4,7 +4,6 @@ from collections.abc import Iterator
 from typing import Final
 
 from quorate.plugin import Reader, keys
-from quorate.plugin.advanced import read_range
 from quorate.plugin.checking import LARGEST_PAGE
 
 from quorate_name_server.brokers.rows import clusters_of, find_broker
@@ -27,13 +26,13 @@ def read_routes(reader: Reader, query: asked.ReadRoutes) -> Iterator[answers.Rou
     for topic in query.topics:
         queues = {
             str(keys.unpack(row.key)[1]): rows.Queues.FromString(row.value)
-            for row in read_range(reader, QUEUES, *keys.prefix(topic))
+            for row in reader.scan(QUEUES, *keys.prefix(topic))
         }
         if not queues:
             continue
         mappings = {
             str(keys.unpack(row.key)[1]): rows.QueueMapping.FromString(row.value)
-            for row in read_range(reader, MAPPINGS, *keys.prefix(topic))
+            for row in reader.scan(MAPPINGS, *keys.prefix(topic))
         }
         stored = reader.get(KV_CONFIGS, keys.pack(ORDER_TOPICS, topic))
         order = "" if stored is None else rows.KvConfig.FromString(stored).value
@@ -49,7 +48,7 @@ def read_brokers(reader: Reader, query: asked.ReadBrokers) -> Iterator[rows.Brok
         found = (find_broker(reader, name) for name in sorted(set(query.names)))
         brokers = (broker for broker in found if broker is not None)
     else:
-        every = read_range(reader, BROKERS, *keys.prefix())
+        every = reader.scan(BROKERS, *keys.prefix())
         brokers = (rows.Broker.FromString(row.value) for row in every)
     yield from (broker for broker in brokers if is_asked_for(broker, query))
 
@@ -81,7 +80,7 @@ def read_topics(reader: Reader, query: asked.ReadTopics) -> Iterator[asked.Found
         looked_at += 1
         queues = {
             name: rows.Queues.FromString(each.value)
-            for each in read_range(reader, QUEUES, *keys.prefix(topic))
+            for each in reader.scan(QUEUES, *keys.prefix(topic))
             if lives(name := str(keys.unpack(each.key)[1]))
         }
         if queues and has_flags(queues, queues, query):

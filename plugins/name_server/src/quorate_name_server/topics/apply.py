@@ -4,7 +4,6 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Final
 
 from quorate.plugin import Reader, Rejected, Txn, keys
-from quorate.plugin.advanced import read_range, read_values
 from quorate.v1.batch_pb2 import BatchReply
 
 from quorate_name_server.brokers.rows import clusters_of, find_broker, put_broker
@@ -22,7 +21,7 @@ from quorate_name_server.v1 import commands_pb2 as pb, rows_pb2 as rows
 
 def topics_of(reader: Reader, broker: str) -> Iterator[str]:
     """Yield the topics with rows of a broker."""
-    for row in read_range(reader, TOPICS_OF_BROKERS, *keys.prefix(broker)):
+    for row in reader.scan(TOPICS_OF_BROKERS, *keys.prefix(broker)):
         yield str(keys.unpack(row.key)[1])
 
 
@@ -36,7 +35,7 @@ def put_queues(
     named = [queues_key(topic, broker.name) for topic in queues]
     written: dict[bytes, bytes] = {}
     added: dict[bytes, bytes] = {}
-    stored = read_values(txn, QUEUES, named)
+    stored = txn.get_values(QUEUES, named)
     for (topic, value), key, found in zip(queues.items(), named, stored, strict=True):
         if found is None:
             added[topic_of_broker_key(broker.name, topic)] = b""
@@ -90,7 +89,7 @@ def put(txn: Txn, item: pb.BrokerQueues) -> pb.BrokerQueues:
 def delete(txn: Txn, item: pb.TopicDeletion) -> pb.DeletedTopic:
     """Delete a topic on all brokers, or on those of a cluster."""
     dropped = 0
-    for row in list(read_range(txn, QUEUES, *keys.prefix(item.topic))):
+    for row in list(txn.scan(QUEUES, *keys.prefix(item.topic))):
         name = str(keys.unpack(row.key)[1])
         broker = find_broker(txn, name)
         if item.cluster and (broker is None or item.cluster not in clusters_of(broker)):

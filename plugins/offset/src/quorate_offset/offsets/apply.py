@@ -8,7 +8,7 @@ from operator import itemgetter
 from typing import Final, TypeAlias
 
 from quorate.plugin import Invalid, Rejected, Txn, keys
-from quorate.plugin.advanced import answer_each, read_values
+from quorate.plugin.advanced import answer_each
 from quorate.plugin.batches import refusal_of
 from quorate.v1.batch_pb2 import BatchReply
 
@@ -40,7 +40,7 @@ def commit_offsets(txn: Txn, command: requests.CommitOffsetsRequest) -> BatchRep
     # In row order, which makes the inserts of every replica cheaper.
     groups = sorted(batch.accepted(command.groups), key=itemgetter(2))
     named = list(dict.fromkeys([key for _, _, key in groups]))
-    marks = dict(zip(named, read_values(txn, MARKS, named), strict=True))
+    marks = dict(zip(named, txn.get_values(MARKS, named), strict=True))
     for position, item, key in groups:
         batch.take(position, item, key, marks[key])
     batch.compare()
@@ -187,7 +187,7 @@ class _Commits:
     def compare(self) -> None:
         """Accept or refuse the conditional commits by the stored offsets."""
         rows, committed, written = self._rows, self._committed, self._written
-        values = read_values(self._txn, OFFSETS, list(self._compared))
+        values = self._txn.get_values(OFFSETS, list(self._compared))
         for (key, each), value in zip(self._compared.items(), values, strict=True):
             item, at, group, monotonic, expected, offset, metadata = each
             stands = NONE if value is None else offset_in(value)

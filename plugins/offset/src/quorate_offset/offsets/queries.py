@@ -5,7 +5,6 @@ from itertools import islice
 from typing import Final
 
 from quorate.plugin import Reader, keys
-from quorate.plugin.advanced import read_each, read_range
 
 from quorate_offset.families import MARKS, OFFSETS, group_key, group_of, offset_key
 from quorate_offset.marks import changes, read_floor, read_mark
@@ -58,7 +57,7 @@ def list_group_states(reader: Reader, query: pb.ListGroupStatesQuery) -> Iterato
     if query.after.tenant:
         after = keys.successor(group_key(query.after.tenant, query.after.group))
         start = min(end, max(start, after))
-    rows = read_range(reader, MARKS, start, end)
+    rows = reader.scan(MARKS, start, end)
     marks = ((row.key, Mark.FromString(row.value)) for row in rows)
     found = (_state(reader, key, mark) for key, mark in marks if not mark.deleted)
     return islice(found, query.limit or PAGE)
@@ -73,7 +72,7 @@ def list_changes(reader: Reader, query: pb.ListChangesQuery) -> Iterator[pb.Shar
     found = _page(reader, 0 if resync else since, query.limit or CHANGES_PAGE, answer)
     room = CHANGES_BYTES
     for (revision, key), row in zip(
-        found, read_each(reader, MARKS, [key for _, key in found]), strict=True
+        found, reader.get_rows(MARKS, [key for _, key in found]), strict=True
     ):
         tenant, group = group_of(key)
         mark = Mark() if row is None else Mark.FromString(row.value)
@@ -146,7 +145,7 @@ def _named(
     reader: Reader, group: bytes, partitions: Sequence[pb.TopicPartition]
 ) -> Iterator[pb.CommittedOffset]:
     named = {offset_key(group + keys.pack(each.topic), each.partition) for each in partitions}
-    for row in read_each(reader, OFFSETS, sorted(named)):
+    for row in reader.get_rows(OFFSETS, sorted(named)):
         if row is not None:
             yield committed_offset(row)
 

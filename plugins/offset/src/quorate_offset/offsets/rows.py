@@ -6,7 +6,6 @@ from struct import Struct
 from typing import Final
 
 from quorate.plugin import Reader, Row, keys
-from quorate.plugin.advanced import read_range
 
 from quorate_offset.families import OFFSETS
 from quorate_offset.v1.queries_pb2 import CommittedOffset
@@ -40,7 +39,7 @@ def offset_in(row: bytes) -> int:
 
 def rows_under(reader: Reader, prefix: bytes) -> Iterator[Row]:
     """Yield all offsets whose keys begin with a packed prefix."""
-    return read_range(reader, OFFSETS, prefix, prefix + b"\xff")
+    return reader.scan(OFFSETS, prefix, prefix + b"\xff")
 
 
 def committed_offset(row: Row) -> CommittedOffset:

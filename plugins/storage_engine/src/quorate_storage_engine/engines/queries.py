@@ -3,7 +3,6 @@
 from collections.abc import Iterator
 
 from quorate.plugin import Reader, keys
-from quorate.plugin.advanced import read_range
 
 from quorate_storage_engine.engines.apply import additions, next_step, shortage
 from quorate_storage_engine.engines.fleet import RACK, Fleet
@@ -20,7 +19,7 @@ def list_engines(reader: Reader, query: asked.ListEnginesQuery) -> Iterator[aske
         broker.name: asked.EngineState(broker_epoch=broker.epoch, rack=broker.labels.get(RACK, ""))
         for broker in fleet.registered()
     }
-    for row in read_range(reader, ENGINES, *keys.prefix()):
+    for row in reader.scan(ENGINES, *keys.prefix()):
         states.setdefault(rows.Engine.FromString(row.value).name, asked.EngineState())
     wanted = sorted(name for name in states if name > query.after_name)
     for name in wanted[: min(query.limit or LONGEST_LIST, LONGEST_LIST)]:
@@ -39,16 +38,14 @@ def find_thin(reader: Reader, query: asked.FindThinQuery) -> Iterator[pb.SeenSeg
 def find_departures(reader: Reader, query: asked.FindDeparturesQuery) -> Iterator[pb.Departure]:
     """Yield replicas on decommissioned engines for which a step can be taken."""
     fleet, after = Fleet(reader), query.after
-    for row in read_range(
-        reader, ENGINES, keys.pack(after.engine) if after.engine else b"", b"\xff"
-    ):
+    for row in reader.scan(ENGINES, keys.pack(after.engine) if after.engine else b"", b"\xff"):
         engine = rows.Engine.FromString(row.value)
         if not engine.decommissioned_at_ms or not engine.replicas:
             continue
         start, end = keys.prefix(engine.name)
         if engine.name == after.engine:
             start = keys.successor(replica_key(engine.name, after.seen.shard, after.seen.segment))
-        for entry in read_range(reader, REPLICAS, start, end):
+        for entry in reader.scan(REPLICAS, start, end):
             _, shard, number = keys.unpack(entry.key)
             segment = read_segment(reader, str(shard), int(number))
             if segment is not None and next_step(segment, engine.name, fleet) is not None:

@@ -5,7 +5,6 @@ from typing import Final
 
 from quorate.builtin.cluster.api import BROKERS
 from quorate.plugin import Reader, keys
-from quorate.plugin.advanced import read_range
 from quorate.v1.cluster_pb2 import Broker
 
 from quorate_storage_engine.engines.fleet import Fleet
@@ -27,7 +26,7 @@ ADDRESS: Final = "storage"
 def find_orphans(reader: Reader, query: asked.FindOrphansQuery) -> Iterator[pb.SeenSegment]:
     """Yield segments with a leader that is gone, or registered as another process."""
     fleet = Fleet(reader)
-    for row in read_range(reader, ENGINES, *keys.prefix()):
+    for row in reader.scan(ENGINES, *keys.prefix()):
         engine = rows.Engine.FromString(row.value)
         if not engine.leaderships:
             continue
@@ -35,7 +34,7 @@ def find_orphans(reader: Reader, query: asked.FindOrphansQuery) -> Iterator[pb.S
         if fleet.is_registered(engine.name):
             # The leaderships of the registered process sort last.
             end = keys.pack(engine.name, fleet.broker_epoch(engine.name))
-        for entry in read_range(reader, LEADERSHIPS, start, end):
+        for entry in reader.scan(LEADERSHIPS, start, end):
             _, _, shard, number = keys.unpack(entry.key)
             segment = read_segment(reader, str(shard), int(number))
             if segment is not None:

@@ -5,7 +5,6 @@ from collections.abc import Iterator
 from itertools import islice
 
 from quorate.plugin import Reader, keys
-from quorate.plugin.advanced import read_range
 
 from quorate_storage_engine.engines.fleet import Fleet
 from quorate_storage_engine.families import (
@@ -30,7 +29,7 @@ def list_drops(reader: Reader, query: asked.ListDropsQuery) -> Iterator[rows.Dro
     if after.engine:
         start = max(start, keys.successor(drop_key(after.engine, after.shard_uid, after.segment)))
     until_ms = reader.now_ms - query.older_than_ms
-    drops = (rows.Drop.FromString(row.value) for row in read_range(reader, DROPS, start, end))
+    drops = (rows.Drop.FromString(row.value) for row in reader.scan(DROPS, start, end))
     matching = (drop for drop in drops if drop.requested_at_ms <= until_ms)
     return islice(matching, min(query.limit or LONGEST_LIST, LONGEST_LIST))
 
@@ -38,14 +37,12 @@ def list_drops(reader: Reader, query: asked.ListDropsQuery) -> Iterator[rows.Dro
 def find_removable(reader: Reader, query: asked.FindRemovableQuery) -> Iterator[pb.SeenSegment]:
     """Yield segments not yet being removed, of shards that are being deleted."""
     after = query.after
-    for entry in read_range(
-        reader, DELETIONS, keys.pack(after.shard) if after.shard else b"", b"\xff"
-    ):
+    for entry in reader.scan(DELETIONS, keys.pack(after.shard) if after.shard else b"", b"\xff"):
         [name] = keys.unpack(entry.key)
         start, end = keys.prefix(name)
         if name == after.shard:
             start = keys.successor(segment_key(after.shard, after.segment))
-        for row in read_range(reader, SEGMENTS, start, end):
+        for row in reader.scan(SEGMENTS, start, end):
             segment = rows.Segment.FromString(row.value)
             if segment.status != rows.SEGMENT_STATUS_DELETING:
                 yield seen(segment)
@@ -62,7 +59,7 @@ def find_abandoned(reader: Reader, query: asked.FindAbandonedQuery) -> Iterator[
 def find_lost_drops(reader: Reader, query: asked.FindLostDropsQuery) -> Iterator[rows.Drop]:
     """Yield the drops requested of decommissioned engines without a registration."""
     fleet = Fleet(reader)
-    for row in read_range(reader, DROPS, *keys.prefix()):
+    for row in reader.scan(DROPS, *keys.prefix()):
         drop = rows.Drop.FromString(row.value)
         if fleet.is_lost(drop.engine):
             yield drop
@@ -72,12 +69,12 @@ def get_health(reader: Reader, query: asked.GetHealthQuery) -> Iterator[asked.He
     """Yield the number of segments and drops that need attention."""
     until_ms = reader.now_ms - query.overdue_after_ms
     overdue: Counter[str] = Counter()
-    for row in read_range(reader, DROPS, *keys.prefix()):
+    for row in reader.scan(DROPS, *keys.prefix()):
         drop = rows.Drop.FromString(row.value)
         overdue[drop.engine] += drop.requested_at_ms <= until_ms
     yield asked.Health(
-        unavailable_segments=sum(1 for _ in read_range(reader, UNAVAILABLE, *keys.prefix())),
-        thin_segments=sum(1 for _ in read_range(reader, THIN, *keys.prefix())),
+        unavailable_segments=sum(1 for _ in reader.scan(UNAVAILABLE, *keys.prefix())),
+        thin_segments=sum(1 for _ in reader.scan(THIN, *keys.prefix())),
         overdue_drops=[
             asked.OverdueDrops(engine=engine, drops=drops)
             for engine, drops in sorted(overdue.items())

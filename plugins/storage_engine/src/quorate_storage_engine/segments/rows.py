@@ -8,7 +8,6 @@ from itertools import islice
 from typing import Final, Self
 
 from quorate.plugin import Reader, Rejected, Txn, keys
-from quorate.plugin.advanced import read_range
 
 from quorate_storage_engine import families
 from quorate_storage_engine.engines.fleet import Fleet
@@ -175,7 +174,7 @@ def _follow(txn: Txn, fleet: Fleet, segment: Segment, was: Facets, now: Facets) 
 def indexed(reader: Reader, index: str, after: SegmentId) -> Iterator[Segment]:
     """Yield the segments that an index names, from after a given segment."""
     start, end = keys.prefix()
-    for entry in read_range(reader, index, max(start, start_behind(after)), end):
+    for entry in reader.scan(index, max(start, start_behind(after)), end):
         row = reader.get(SEGMENTS, entry.key)
         if row is not None:
             yield Segment.FromString(row)
@@ -207,7 +206,7 @@ def _walked(reader: Reader, query: ListSegmentsQuery) -> Iterator[Segment]:
     if query.unavailable:
         return indexed(reader, UNAVAILABLE, query.after)
     start, end = keys.prefix(query.shard) if query.shard else keys.prefix()
-    rows = read_range(reader, SEGMENTS, max(start, start_behind(query.after)), end)
+    rows = reader.scan(SEGMENTS, max(start, start_behind(query.after)), end)
     return (Segment.FromString(row.value) for row in rows)
 
 
@@ -215,7 +214,7 @@ def _held(reader: Reader, engine: str, after: SegmentId) -> Iterator[Segment]:
     start, end = keys.prefix(engine)
     if after.shard:
         start = keys.successor(replica_key(engine, after.shard, after.segment))
-    for entry in read_range(reader, REPLICAS, start, end):
+    for entry in reader.scan(REPLICAS, start, end):
         _, shard, number = keys.unpack(entry.key)
         segment = read_segment(reader, str(shard), int(number))
         if segment is not None:

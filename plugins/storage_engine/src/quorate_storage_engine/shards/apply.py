@@ -4,7 +4,6 @@ from collections.abc import Iterator
 from itertools import islice
 
 from quorate.plugin import Reader, Rejected, Txn, keys
-from quorate.plugin.advanced import read_range
 from quorate.plugin.resource import TENANTS
 from quorate.v1.tenant_pb2 import Tenant
 
@@ -61,7 +60,7 @@ def list_shards(reader: Reader, query: ListShardsQuery) -> Iterator[Shard]:
     start, end = keys.opening(query.name_prefix) if query.name_prefix else keys.prefix()
     if query.after_name:
         start = max(start, keys.successor(shard_key(query.after_name)))
-    shards = (Shard.FromString(row.value) for row in read_range(reader, SHARDS, start, end))
+    shards = (Shard.FromString(row.value) for row in reader.scan(SHARDS, start, end))
     matching = (shard for shard in shards if _fits(shard, query))
     return islice(matching, min(query.limit or LONGEST_LIST, LONGEST_LIST))
 

@@ -6,7 +6,6 @@ from collections.abc import Iterator, Sequence
 from typing import Final
 
 from quorate.plugin import Reader, keys
-from quorate.plugin.advanced import read_range
 
 from quorate_zookeeper.families import EPHEMERALS, NODES, SESSIONS
 from quorate_zookeeper.tree import acl as lists
@@ -140,7 +139,7 @@ def _ephemerals(reader: Reader, session: int, prefix: str) -> bytes:
         start, end = keys.opening(session, prefix)
     found: list[bytes] = []
     room = MOST_BYTES
-    for row in read_range(reader, EPHEMERALS, start, end):
+    for row in reader.scan(EPHEMERALS, start, end):
         found.append(jute.text(str(keys.unpack(row.key)[1])))
         room -= len(found[-1])
         if room < 0:

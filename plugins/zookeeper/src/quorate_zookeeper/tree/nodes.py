@@ -6,7 +6,6 @@ from collections.abc import Collection, Iterator
 from typing import Final
 
 from quorate.plugin import Reader, keys
-from quorate.plugin.advanced import read_values
 
 from quorate_zookeeper.families import (
     ALL,
@@ -41,7 +40,7 @@ def stored_node(reader: Reader, path: str) -> rows.Znode | None:
 
 def stored_nodes(reader: Reader, paths: Collection[str]) -> dict[str, rows.Znode | None]:
     """Return znodes by path, each as `stored_node` does."""
-    found = read_values(reader, NODES, [path.encode() for path in paths])
+    found = reader.get_values(NODES, [path.encode() for path in paths])
     return dict(zip(paths, map(_node, paths, found), strict=True))
 
 
@@ -52,7 +51,7 @@ def stored_children(reader: Reader, path: str) -> rows.Children:
 
 def stored_children_of(reader: Reader, paths: Collection[str]) -> dict[str, rows.Children]:
     """Return the rows that count the children of znodes, by path."""
-    found = read_values(reader, PARENTS, [path.encode() for path in paths])
+    found = reader.get_values(PARENTS, [path.encode() for path in paths])
     return dict(zip(paths, map(_children, paths, found), strict=True))
 
 

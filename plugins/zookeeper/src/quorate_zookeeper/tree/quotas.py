@@ -11,7 +11,6 @@ import re
 from typing import Final, NamedTuple
 
 from quorate.plugin import Reader, keys
-from quorate.plugin.advanced import read_range
 
 from quorate_zookeeper.families import NODES, QUOTAS
 from quorate_zookeeper.tree.nodes import QUOTA
@@ -75,7 +74,7 @@ def counted(reader: Reader, path: str) -> Usage | None:
     """Count the znodes and bytes at and below a path; None if there are too many znodes."""
     count = size = 0
     for start, end in ((path.encode(), keys.successor(path.encode())), descendants(path)):
-        for row in read_range(reader, NODES, start, end):
+        for row in reader.scan(NODES, start, end):
             count += 1
             if count > MOST_COUNTED:
                 return None

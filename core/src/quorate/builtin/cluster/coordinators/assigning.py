@@ -15,7 +15,6 @@ from quorate.builtin.cluster.coordinators.rows import (
 )
 from quorate.builtin.cluster.families import BROKERS
 from quorate.plugin import Reader, Txn, keys
-from quorate.plugin.advanced import read_range
 from quorate.v1.cluster_pb2 import Broker
 from quorate.v1.coordinator_pb2 import Coordinator
 
@@ -29,7 +28,7 @@ class LiveBrokers:
 
     @cached_property
     def _by_epoch(self) -> Mapping[int, Broker]:
-        rows = read_range(self._reader, BROKERS, *keys.prefix())
+        rows = self._reader.scan(BROKERS, *keys.prefix())
         brokers = (Broker.FromString(row.value) for row in rows)
         return {broker.epoch: broker for broker in brokers}
 

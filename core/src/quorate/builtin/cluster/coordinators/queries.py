@@ -12,7 +12,6 @@ from quorate.builtin.cluster.coordinators.rows import (
     row_key,
 )
 from quorate.plugin import Reader, keys
-from quorate.plugin.advanced import read_values
 from quorate.v1 import coordinator_pb2 as pb
 
 #: Assignments that are found, and moved, at a time: each is weighed against every live broker.
@@ -22,7 +21,7 @@ MOST_MOVES: Final = 200
 def find_coordinators(reader: Reader, query: pb.FindCoordinators) -> Iterator[pb.Coordinator]:
     """Yield the requested coordinators that are live and have the requested candidates."""
     live = LiveBrokers(reader)
-    values = read_values(reader, COORDINATORS, [row_key(each) for each in query.coordinators])
+    values = reader.get_values(COORDINATORS, [row_key(each) for each in query.coordinators])
     for wanted, value in zip(query.coordinators, values, strict=True):
         if value is None:
             continue
