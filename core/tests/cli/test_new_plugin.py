@@ -89,7 +89,10 @@ def test_a_new_plugin_is_sound_and_passes_its_tests(run: Run, tmp_path: Path) ->
 
     assert ran.code == 0
     folder = Path("deep/below/night_watch")
-    project = tomllib.loads((folder / "pyproject.toml").read_text())["project"]
+    written = tomllib.loads((folder / "pyproject.toml").read_text())
+    project = written["project"]
+    # Without settings of its own, pytest takes those of a repository that it is written into.
+    assert written["tool"]["pytest"]["ini_options"]["testpaths"] == ["tests"]
     assert project["name"] == "quorate-night-watch"
     assert project["dependencies"] == [f"quorate{new_plugin.range_of(Version(version('quorate')))}"]
     assert not [path for path in folder.rglob("*") if path.name.endswith(".tmpl")]

@@ -20,9 +20,10 @@ from google.protobuf.message import Message
 from quorate.plugin import Access, Command, Items, Rejected, Txn, keys
 from quorate.plugin.advanced import UndeclaredFamilyError
 from quorate.plugin.catalog import Catalog
+from quorate.plugin.problems import PluginErrors, PluginProblem
 from quorate.plugin.wire import golden_of
 from quorate.storage.engine.port import Batch
-from quorate.testing import PluginConformance, logs
+from quorate.testing import PluginConformance, logs, subject
 from quorate.testing.shard import Entry, MemoryShard, Outcome
 from quorate.testing.vocabulary import files_of
 
@@ -509,6 +510,40 @@ def test_a_breach_is_found(check: str, breach: Break, said: str, catalog: Catalo
     with pytest.raises(Wrong) as found:
         run_check(check, breach(catalog))
     assert said in str(found.value)
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        PluginErrors([PluginProblem("sample", "quorate-sample", "1.0", "it is wrong", "mend it")]),
+        LookupError("no plugin named other is installed here"),
+    ],
+)
+def test_one_wrong_declaration_fails_one_check(
+    error: Exception, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[Sequence[str]] = []
+
+    def found(names: Sequence[str]) -> Catalog:
+        asked.append(names)
+        raise error
+
+    monkeypatch.setattr(subject, "catalog_of", found)
+    kind = type("TestSample", (PluginConformance,), {"plugin": "sample", "beside": ("other",)})
+    failed = []
+    for check in CHECKS:
+        with suppress(pytest.skip.Exception):
+            try:
+                getattr(kind(), check)()
+            except AssertionError as wrong:
+                failed.append((check, str(wrong).partition("\n")[0]))
+
+    [(check, text)] = failed
+    assert check == "test_the_catalog_builds"
+    assert text.startswith("the plugin's declarations are wrong: ")
+    assert ("it is wrong; mend it" if isinstance(error, PluginErrors) else str(error)) in text
+    # Discovery takes longer than most checks.
+    assert asked == [["sample", "other"]]
 
 
 class LaxShard(MemoryShard):

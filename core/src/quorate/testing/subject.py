@@ -36,8 +36,8 @@ class Subject:
     #: A catalog to test in place of the one of the installed plugins.
     catalog: ClassVar[Catalog | None] = None
 
-    #: The catalog of the installed plugins, once a check has asked for it: discovery is slow.
-    _found: Catalog | None = None
+    #: What `_installed` has found for this class.
+    _found: ClassVar[Catalog | str]
 
     #: Commands, by full name, that the log only shows refused: other tests cover their effects.
     only_refused: ClassVar[Sequence[str]] = ()
@@ -76,27 +76,30 @@ class Subject:
         return type(batch_of(self._catalog().singles, message) or message) in own
 
     def _catalog(self) -> Catalog:
-        if self.catalog is not None:
-            return self.catalog
-        if self._found is None:
-            self._found = self._installed()
-        return self._found
-
-    def _installed(self) -> Catalog:
-        try:
-            return catalog_of([self.plugin, *self.beside])
-        except PluginErrors:
+        found = self._installed()
+        if isinstance(found, str):
             # One mistake is one failure; without a catalog there is nothing else to check.
             pytest.skip("the plugin's declarations are wrong: see test_the_catalog_builds")
+        return found
 
-    def _wrong(self) -> str:
-        """Return the errors that prevent a catalog of the installed plugins; empty: none."""
-        if self.catalog is None:
+    @classmethod
+    def _installed(cls) -> Catalog | str:
+        """Return the catalog under test, or the errors of the installed plugins that prevent it.
+
+        It is found once for all checks: each is an object of its own, and discovery is slow.
+        """
+        if cls.catalog is not None:
+            return cls.catalog
+        found: Catalog | str | None = vars(cls).get("_found")
+        if found is None:
             try:
-                catalog_of([self.plugin, *self.beside])
+                found = catalog_of([cls.plugin, *cls.beside])
             except PluginErrors as errors:
-                return "; ".join(str(error) for error in errors.exceptions)
-        return ""
+                found = "; ".join(map(str, errors.exceptions))
+            except LookupError as error:
+                found = str(error)
+            cls._found = found
+        return found
 
     def _declared(self) -> Declared:
         return self._catalog().declared[self.plugin]

@@ -398,6 +398,22 @@ def test_resources_that_share_a_service_say_what_each_serves(
     assert any("has the method Count, which no resource serves" in what for what in none)
 
 
+def test_examples_of_no_resource_delete_what_those_of_others_need(
+    proto: Callable[[str], Proto],
+) -> None:
+    protos = (proto(TEXT), proto(TEXT))
+    made: list[Resource[Any]] = [
+        Resource(family=family, row=pb.Thing, service=pb.service, key=("tenant", "name"))
+        for family, pb in zip(("things.things", "things.others"), protos, strict=True)
+    ]
+
+    messages = [each.message for each in derive("things", made).commands]
+
+    things, others = protos
+    assert messages[-2:] == [others.DeleteThings, things.DeleteThings]
+    assert messages.index(others.CreateThings) < messages.index(others.DeleteThings)
+
+
 def test_methods_of_a_servicer_take_the_place_of_derived_ones(
     proto: Callable[[str], Proto],
 ) -> None:

@@ -208,7 +208,7 @@ ATTACHMENT: Final = Resource(
     shard_by=("lease",),
     storage=Storage(shard_of=place_of),
     check_key={"lease": check_name, "id": text_of(LONGEST_ID, empty=True)},
-    view=View(cli=False, table=False),
+    view=View(cli=False),
     verbs={
         "Attach": Verb(
             apply=_attach,

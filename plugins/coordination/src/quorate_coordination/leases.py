@@ -2,7 +2,7 @@
 
 from typing import Final
 
-from quorate.plugin import Item, Rejected, Resource, Serving, Storage, Timer, Txn, Verb, View, keys
+from quorate.plugin import Item, Rejected, Resource, Serving, Storage, Timer, Txn, Verb, keys
 from quorate.plugin.advanced import still_due
 from quorate.v1.batch_pb2 import BatchReply
 
@@ -85,7 +85,6 @@ LEASE: Final = Resource(
     check_key={"name": check_name},
     check=_check,
     serving=Serving(internal=("token", "holds")),
-    view=View(table=False),
     examples=(
         pb.Lease(name="jobs/4f1c", ttl_ms=10_000, owner="worker 1"),
         pb.Lease(name="controller/9a2b", ttl_ms=5_000),

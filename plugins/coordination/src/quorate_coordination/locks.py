@@ -224,7 +224,6 @@ LOCK: Final = Resource(
     shard_by=("name",),
     storage=Storage(shard_of=place_of),
     check_key={"name": check_name},
-    view=View(table=False),
 )
 
 _NIGHTLY: Final[dict[str, Any]] = {"lock": "jobs/nightly", "lease": "jobs/4f1c"}
@@ -238,7 +237,7 @@ CLAIM: Final = Resource(
     shard_by=("lock",),
     storage=Storage(shard_of=place_of),
     check_key={"lock": check_name, "number": lambda _, __: None},
-    view=View(cli=False, table=False),
+    view=View(cli=False),
     verbs={
         "Acquire": Verb(
             apply=_acquire,

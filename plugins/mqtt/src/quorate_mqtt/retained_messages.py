@@ -128,7 +128,7 @@ RETAINED_MESSAGE: Final[Resource[pb.RetainedMessage]] = Resource(
             examples=(pb.RetainedName(tenant="globex", topic="weather/bern"),),
         ),
     },
-    view=View(table=False, remake=Remake(item=_as_it_was)),
+    view=View(remake=Remake(item=_as_it_was)),
 )
 RETAINED_EXPIRY: Final = Timer(
     name=EXPIRY, group=GROUP, due=lambda due: pb.ExpireRetainedMessages(keys=due)

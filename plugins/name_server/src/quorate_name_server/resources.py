@@ -85,7 +85,7 @@ BROKER: Final = Resource(
     ),
     key=("name",),
     check_key={"name": text_of()},
-    view=View(cli=False, table=False),
+    view=View(cli=False),
     verbs={
         "Register": Verb(
             apply=register,

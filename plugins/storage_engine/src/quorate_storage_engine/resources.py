@@ -100,7 +100,7 @@ SHARD: Final = Resource(
         },
     ),
     key=("name",),
-    view=View(noun="engine shard", cli=False, table=False),
+    view=View(noun="engine shard", cli=False),
     storage=Storage(counted=True),
     verbs={
         "Create": Verb(
@@ -153,7 +153,7 @@ SEGMENT: Final = Resource(
     ),
     key=("shard", "number"),
     storage=Storage(counted=True),
-    view=View(cli=False, table=False),
+    view=View(cli=False),
     verbs={
         "CreateNext": _of_segments(
             "segments",
@@ -236,7 +236,7 @@ ENGINE: Final = Resource(
         access={"ListEngines": Access(right="read", domain=ENGINES)},
     ),
     key=("name",),
-    view=View(cli=False, table=False),
+    view=View(cli=False),
     verbs={
         verb: Verb(
             apply_all=with_fleet("engines", apply),
@@ -262,7 +262,7 @@ DROP: Final = Resource(
     ),
     key=("engine", "shard_uid", "segment"),
     storage=Storage(counted=True),
-    view=View(cli=False, table=False),
+    view=View(cli=False),
     verbs={
         "Acknowledge": Verb(
             apply_all=removal.acknowledge_drops,

@@ -29,7 +29,6 @@ from quorate.plugin import (
     Storage,
     Txn,
     Verb,
-    View,
     hookimpl,
     keys,
 )
@@ -222,7 +221,6 @@ USER: Final = Resource(
     key=("name",),
     check=check_user,
     storage=Storage(changed=user_changed),
-    view=View(table=False),
     examples=(_ADA, pb.User(name="eve")),
 )
 
@@ -234,7 +232,6 @@ TOKEN: Final = Resource(
     serving=Serving(
         servicer=TokenServicer, access={"Issue": Access(right="write", domain=TOKENS, key="user")}
     ),
-    view=View(table=False),
     verbs={
         "Keep": Verb(
             apply=keep_token,
@@ -253,7 +250,6 @@ ROLE: Final = Resource(
     key=("name",),
     check=check_role,
     storage=Storage(changed=role_changed),
-    view=View(table=False),
     verbs={
         "Create": Verb(admission=Admission(admit=admit_roles)),
         "Put": Verb(admission=Admission(admit=admit_roles)),
@@ -274,7 +270,6 @@ BINDING: Final = Resource(
     key=("user", "role"),
     check=check_binding,
     storage=Storage(changed=binding_changed),
-    view=View(table=False),
     examples=(
         pb.Binding(user="ada", role="reader"),
         pb.Binding(user="ada", role="broker", tenants=["acme"]),

@@ -90,7 +90,7 @@ BROKER: Final = Resource(
     key=("name",),
     check_key={"name": validation.check_text},
     storage=Storage(mirrored=True),
-    view=View(cli=False, table=False),
+    view=View(cli=False),
     verbs={
         "Register": Verb(
             apply=apply.register,

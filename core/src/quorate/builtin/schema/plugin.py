@@ -73,7 +73,7 @@ SCHEMA: Final = Resource(
     key=("tenant", "name"),
     tenant="tenant",
     storage=Storage(changed=apply.changed),
-    view=View(remake=Remake(item=_newest), cli=False, table=False),
+    view=View(remake=Remake(item=_newest), cli=False),
     life=Life(deletions=20),
     verbs={
         "Create": Verb(
@@ -133,7 +133,7 @@ BINDING: Final = Resource(
     tenant="tenant",
     check_key={"resource": validation.check_resource},
     life=Life(cascade=unbind),
-    view=View(remake=Remake(verb="Bind", item=_bound), cli=False, table=False),
+    view=View(remake=Remake(verb="Bind", item=_bound), cli=False),
     verbs={
         "Bind": Verb(
             apply=apply.bind, examples=(pb.BindSchema(**_ORDER, resource="topics/orders"),)

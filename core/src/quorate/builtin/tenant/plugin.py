@@ -21,7 +21,6 @@ from quorate.plugin import (
     Storage,
     Txn,
     Verb,
-    View,
     hookimpl,
     keys,
 )
@@ -175,7 +174,6 @@ TENANTS: Final = Resource(
         },
     ),
     storage=Storage(changed=change, mirrored=True),
-    view=View(table=False),
     examples=(pb.Tenant(name="bolt"), _ACME),
     verbs={
         "Delete": Verb(admission=Admission(by_hand=True)),

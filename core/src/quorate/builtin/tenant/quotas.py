@@ -79,7 +79,7 @@ USAGES: Final[Resource[pb.TenantUsage]] = Resource(
     service=_SERVICE,
     serving=Serving(methods=("ListUsages",), lookups=LARGEST_PAGE),
     key=("tenant", "shard"),
-    view=View(noun="tenant usage", table=False),
+    view=View(noun="tenant usage"),
     check_key={"shard": _check_shard},
     verbs={
         "Report": Verb(

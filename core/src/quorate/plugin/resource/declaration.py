@@ -163,7 +163,7 @@ class Serving(Generic[R]):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Storage:
+class Storage(Generic[R]):
     """How the rows of a resource are stored."""
 
     #: Gives the shard key of a key that has the fields of `shard_by`: rows that share a part of a
@@ -182,7 +182,7 @@ class Storage:
     departs: Callable[[Txn, bytes, bytes], None] | None = None
     #: Called before a row is written or deleted, with the row before and after, or None. It may
     #: complete the row, write its dependents, and refuse by `Rejected` before it writes.
-    changed: Callable[[Txn, Any, Any], None] | None = None
+    changed: Callable[[Txn, R | None, R | None], None] | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -259,7 +259,7 @@ class Resource(Declaration, Generic[R]):
     #: How its methods are served.
     serving: Serving[R] = Serving()
     #: How its rows are stored.
-    storage: Storage = Storage()
+    storage: Storage[R] = Storage()
     #: How many rows there may be, and what ends them.
     life: Life = Life()
     #: How people see its rows.

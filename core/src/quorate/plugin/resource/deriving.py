@@ -40,7 +40,7 @@ from quorate.plugin.resource.mistakes import mistakes_of
 from quorate.plugin.resource.needs import access_of_write, place_of
 from quorate.plugin.resource.owners import counts_family
 from quorate.plugin.resource.reading import Reads
-from quorate.plugin.resource.removing import Beneath, beneath, deletion_timer, life_timer
+from quorate.plugin.resource.removing import beneath, deletion_timer, life_timer
 from quorate.plugin.resource.serving import service_of, validate_of
 from quorate.plugin.resource.tables import table_of
 from quorate.plugin.resource.tenants import (
@@ -102,7 +102,7 @@ def derive(plugin: str, resources: Sequence[Resource[Any]]) -> Derived:
 
 def _commands(bindings: Sequence[Binding]) -> Iterator[Command[Any]]:
     below = beneath(bindings)
-    for binding, write in _writes(bindings, below):
+    for binding, write in _writes(bindings):
         made = _command(binding, write, below.get(binding.resource.family, ()))
         yield placed(made, binding.resource.where)
 
@@ -210,17 +210,16 @@ def _shard_key_of_counts(binding: Binding) -> Any:
     return bytes if isinstance(binding.resource.life.limit, str) else binding.shard_of
 
 
-def _writes(bindings: Sequence[Binding], below: Beneath) -> Iterator[tuple[Binding, Write]]:
+def _writes(bindings: Sequence[Binding]) -> Iterator[tuple[Binding, Write]]:
     last: list[tuple[Binding, Write]] = []
     for binding in bindings:
-        # What deletes comes last, so that the examples of the others find their rows.
+        # What deletes comes last, those of the last resource first: so the examples of all others
+        # find their rows.
         for write in sorted(binding.writes.values(), key=_order):
             spec = write.spec
             if spec.admission.by_hand and spec.apply is None and spec.apply_all is None:
                 continue
-            if write.verb == "Delete" and (
-                binding.resource.family in below or (below and binding.resource.life.parent)
-            ):
+            if write.verb == "Delete":
                 last.insert(0, (binding, write))
             else:
                 yield binding, write

@@ -7,7 +7,7 @@ from functools import partial
 from operator import attrgetter
 from typing import Any, Concatenate, ParamSpec, TypeVar
 
-from quorate.plugin import Admission, Life, Serving, View, keys
+from quorate.plugin import Admission, Life, Serving, keys
 from quorate.plugin.access import Access
 from quorate.plugin.declarations import ConsolePage, Extension
 from quorate.plugin.node import NodeApi, ShardRef
@@ -201,7 +201,6 @@ def _states(app: Plugin, declared: RowResource) -> Resource[Any] | None:
         shard_by=declared.key[:1],
         check_key=checks_of_key(declared.shape.values()),
         life=Life(parent=app.made[declared.cls]),
-        view=View(table=False),
     )
 
 

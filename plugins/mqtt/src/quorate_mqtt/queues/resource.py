@@ -3,7 +3,7 @@
 from functools import partial
 from typing import Any, Final
 
-from quorate.plugin import Checks, Invalid, Item, Rejected, Resource, Txn, Verb, View
+from quorate.plugin import Checks, Invalid, Item, Rejected, Resource, Txn, Verb
 from quorate.plugin.advanced import answer_each
 from quorate.plugin.checking import check_each
 from quorate.v1.batch_pb2 import BatchReply
@@ -151,5 +151,4 @@ QUEUED_MESSAGE: Final[Resource[pb.QueuedMessage]] = Resource(
         ),
         "Delete": Verb(apply=delete_message, examples=(pb.QueuedMessageName(**_ADA, number=1),)),
     },
-    view=View(table=False),
 )

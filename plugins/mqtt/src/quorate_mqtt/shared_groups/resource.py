@@ -3,7 +3,7 @@
 from typing import Any, Final
 
 from quorate.builtin.cluster.api import BROKERS
-from quorate.plugin import Invalid, Item, Rejected, Resource, Serving, Txn, Verb, View
+from quorate.plugin import Invalid, Item, Rejected, Resource, Serving, Txn, Verb
 from quorate.plugin.checking import LONGEST_NAME, check_bytes, check_text
 from quorate.plugin.resource import TENANTS, tenant_there
 
@@ -171,7 +171,6 @@ SHARED_GROUP: Final[Resource[pb.SharedGroup]] = Resource(
             examples=(pb.DeleteSharedGroup(**_WORKERS),),
         ),
     },
-    view=View(table=False),
 )
 
 #: Members are deleted with their group.
@@ -203,5 +202,4 @@ SHARED_GROUP_MEMBER: Final[Resource[pb.SharedGroupMember]] = Resource(
             examples=(pb.LeaveSharedGroup(**_ADA),),
         ),
     },
-    view=View(table=False),
 )

@@ -3,7 +3,7 @@
 from typing import Any, Final
 
 from quorate.builtin.cluster.api import BROKERS
-from quorate.plugin import Invalid, Item, Life, Resource, Serving, Timer, Txn, Verb, View, keys
+from quorate.plugin import Invalid, Item, Life, Resource, Serving, Timer, Txn, Verb, keys
 from quorate.plugin.advanced import still_due
 from quorate.v1.batch_pb2 import BatchReply
 
@@ -67,7 +67,6 @@ WILL: Final[Resource[pb.Will]] = Resource(
             examples=(client_shard("acme", "ada"),),
         )
     },
-    view=View(table=False),
 )
 WILL_DELAY: Final = Timer(
     name=DELAY, group=GROUP, due=lambda due: pb.DeliverWills(keys=due), batch=500
@@ -101,5 +100,4 @@ WILL_DELIVERY: Final[Resource[pb.WillDelivery]] = Resource(
             examples=(keys.pack("acme", "ada", 1),),
         ),
     },
-    view=View(table=False),
 )

@@ -17,7 +17,6 @@ from quorate.plugin import (
     Resource,
     Serving,
     Verb,
-    View,
 )
 from quorate.plugin.advanced import constant_key, split_invalid
 from quorate.plugin.checking import check_bytes, check_count, check_each
@@ -123,7 +122,6 @@ COORDINATOR: Final = Resource(
     ),
     key=("role", "key"),
     check_key={"role": check_text, "key": check_key},
-    view=View(table=False),
     verbs={
         "Assign": Verb(
             apply_all=apply.assign_each,
