@@ -74,7 +74,7 @@ EXPIRY: Final = Timer(
     liveness=True,
 )
 
-LEASE: Final = Resource(
+LEASE: Final[Resource[pb.Lease]] = Resource(
     family=LEASES,
     group=GROUP,
     row=pb.Lease,

@@ -194,7 +194,7 @@ ACL_RULE: Final = Resource(
     ),
 )
 
-BLACKLIST_ENTRY: Final = Resource(
+BLACKLIST_ENTRY: Final[Resource[blacklist.BlacklistEntry]] = Resource(
     family="mqtt.blacklist_entries",
     group=GROUP,
     row=blacklist.BlacklistEntry,

@@ -214,7 +214,7 @@ _KEPT: Final = pb.KeepToken(
     token=pb.Token(user="ada", id="00"), secret=pb.TokenSecret(salt=b"salt", hash=b"hash")
 )
 
-USER: Final = Resource(
+USER: Final[Resource[pb.User]] = Resource(
     family=USERS,
     row=pb.User,
     service=_service("UserService"),
@@ -243,7 +243,7 @@ TOKEN: Final = Resource(
     },
 )
 
-ROLE: Final = Resource(
+ROLE: Final[Resource[pb.Role]] = Resource(
     family=ROLES,
     row=pb.Role,
     service=_service("RoleService"),
@@ -263,7 +263,7 @@ ROLE: Final = Resource(
     ),
 )
 
-BINDING: Final = Resource(
+BINDING: Final[Resource[pb.Binding]] = Resource(
     family=BINDINGS,
     row=pb.Binding,
     service=_service("BindingService"),

@@ -54,7 +54,7 @@ def _bound(binding: pb.SchemaBinding, stored: Stored) -> pb.BindSchema:
     return pb.BindSchema(tenant=binding.tenant, resource=binding.resource, name=binding.name)
 
 
-SCHEMA: Final = Resource(
+SCHEMA: Final[Resource[pb.Schema]] = Resource(
     family=SCHEMAS,
     row=pb.Schema,
     service=_SERVICE,

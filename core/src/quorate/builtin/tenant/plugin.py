@@ -159,7 +159,7 @@ _DONE: Final = tuple(
 )
 
 #: Tenants own rows of other domains; the host copies them to the shards that read them.
-TENANTS: Final = Resource(
+TENANTS: Final[Resource[pb.Tenant]] = Resource(
     family=FAMILY,
     row=pb.Tenant,
     service=pb.DESCRIPTOR.services_by_name["TenantService"],

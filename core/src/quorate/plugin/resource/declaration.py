@@ -181,7 +181,8 @@ class Storage(Generic[R]):
     #: the state that this shard keeps of all its rows; see `ColumnFamily.departs`.
     departs: Callable[[Txn, bytes, bytes], None] | None = None
     #: Called before a row is written or deleted, with the row before and after, or None. It may
-    #: complete the row, write its dependents, and refuse by `Rejected` before it writes.
+    #: complete the row, write its dependents, and refuse by `Rejected` before it writes. Name the
+    #: row for type checkers: `RULES: Final[Resource[pb.Rule]] = Resource(...)`.
     changed: Callable[[Txn, R | None, R | None], None] | None = None
 
 

@@ -103,7 +103,7 @@ _WRITE: Final = Access(right="write", domain="mqtt.users", tenant="tenant", key=
 #: A caller with the right to open sessions of clients may verify passwords, and no other caller.
 _LOG_IN: Final = Access(right="write", domain="mqtt.sessions", tenant="tenant")
 
-USER: Final = Resource(
+USER: Final[Resource[pb.User]] = Resource(
     family="mqtt.users",
     group=GROUP,
     row=pb.User,
