@@ -546,6 +546,21 @@ def test_one_wrong_declaration_fails_one_check(
     assert asked == [["sample", "other"]]
 
 
+def test_a_bug_of_a_handler_fails_one_check_and_that_of_a_controller_which_meets_it(
+    catalog: Catalog, golden: str
+) -> None:
+    broken = handled("EraseNote", lambda txn, _: vars(Memory)["owner"])(catalog)
+    failed = []
+    for check in CHECKS:
+        try:
+            run_check(check, broken, golden=golden)
+        except Wrong:
+            failed.append(check)
+
+    # The controller of the sample proposes the same command.
+    assert failed == ["test_controllers_propose_and_converge", "test_examples_meet_no_bug"]
+
+
 class LaxShard(MemoryShard):
     """A shard that keeps something of what was refused."""
 

@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
+from quorate.apply.outcomes import INTERNAL
 from quorate.testing.simulated import Acknowledged, Ended
 
 
@@ -20,6 +21,10 @@ class CarriedOut:
     def __call__(self, fact: Acknowledged | Ended) -> None:
         """Count a command, as a judge of a run."""
         if isinstance(fact, Ended):
+            return
+        refusal = fact.outcome.refusal
+        if refusal is not None and refusal.code == INTERNAL:
+            # A bug, of which another check tells.
             return
         name = fact.command.type
         if fact.refusals:

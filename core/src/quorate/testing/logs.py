@@ -16,7 +16,7 @@ from quorate.plugin.advanced import METADATA_GROUP
 from quorate.plugin.catalog import Catalog
 from quorate.testing.mirrors import Copies
 from quorate.testing.node import MemoryNode
-from quorate.testing.shard import Entry, MemoryShard, Outcome, command_of
+from quorate.testing.shard import Entry, InternalError, MemoryShard, Outcome, command_of
 from quorate.v1.control_pb2 import AdoptMirror
 
 #: The logical time between two commands.
@@ -70,10 +70,13 @@ def apply_each(shard: MemoryShard, entries: Sequence[Entry]) -> list[Outcome]:
 
 
 async def propose_each(node: MemoryNode, commands: Sequence[Message]) -> None:
-    """Propose the commands one by one, a step of logical time apart, ignoring refusals."""
+    """Propose the commands one by one, a step of logical time apart, ignoring refusals and bugs.
+
+    One check tells of the bugs that a log meets, and the others look at what else it leaves.
+    """
     for command in commands:
         node.now_ms += STEP_MS
-        with suppress(Rejected):
+        with suppress(Rejected, InternalError):
             await node.propose(command, Message)
 
 

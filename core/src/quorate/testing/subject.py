@@ -17,7 +17,7 @@ from quorate.testing import batches, logs
 from quorate.testing.installed import catalog_of
 from quorate.testing.node import MemoryNode
 from quorate.testing.probes import Doings, probed
-from quorate.testing.shard import Entry, MemoryShard, ShardState, command_of
+from quorate.testing.shard import Entry, InternalError, MemoryShard, ShardState, command_of
 
 NodeT = TypeVar("NodeT", bound=MemoryNode)
 
@@ -139,7 +139,10 @@ class Subject:
         return {name: why for name, why in refused.items() if name not in accepted}
 
     def _replayed(self) -> tuple[set[str], dict[str, list[str]]]:
-        """Return the plugin's commands that a plain replay accepts, and those it refuses."""
+        """Return the plugin's commands that a plain replay accepts, and those it refuses.
+
+        One that meets a bug is neither.
+        """
         own = {named(each.message()): each for each in self._declared().commands}
         refused: dict[str, list[str]] = {}
         accepted: set[str] = set()
@@ -147,7 +150,7 @@ class Subject:
             outcomes = logs.apply_each(self._shard(group), entries)
             for entry, outcome in zip(entries, outcomes, strict=True):
                 name = entry.commands[0].type
-                if name not in own:
+                if name not in own or isinstance(outcome.failure, InternalError):
                     continue
                 why = batches.refusals_of(own[name], outcome.reply, outcome.answered)
                 if outcome.failure is not None:
