@@ -19,6 +19,7 @@ from quorate.plugin.console import columns_of, words_of
 from quorate.plugin.moments import to_us, unit_of
 from quorate.plugin.resource import Resource, bind
 from quorate.plugin.resource.binding import TOKEN, Binding, plural, spaced
+from quorate.plugin.singles import is_repeated
 
 if TYPE_CHECKING:
     from quorate.client import Client
@@ -233,7 +234,7 @@ def _token(request: Any, text: str) -> Any:
 
 
 def _is_plain(field: Any) -> bool:
-    return field.name not in PAGING and field.message_type is None and not field.is_repeated
+    return field.name not in PAGING and field.message_type is None and not is_repeated(field)
 
 
 def _value(field: Any, text: str) -> Any:
