@@ -3,6 +3,9 @@
 Time is what a caller waits; processor time is that of all nodes, without what they take while
 nobody looks, and is not disturbed by other work on the machine.
 
+The sessions are in a few shards; the others, those of znodes, rest, as most of so many do. It ends
+with 1 where the 95th percentile of a page takes longer than the console may.
+
 python benchmarks/console.py [--sessions 100000] [--shards 1000] [--nodes 3] [--times 20]
 """
 
@@ -11,18 +14,20 @@ from __future__ import annotations
 import argparse
 import asyncio
 import re
+import sys
 import tempfile
 import time
 from collections.abc import Mapping, Sequence
 from html import unescape
 from pathlib import Path
-from statistics import fmean, median, quantiles
+from statistics import median, quantiles
 from typing import Final, NamedTuple
 from urllib.request import urlopen
 
 import nodes
 from mqtt_net import TENANT, clients_of, netted
 from quorate.testing.cluster import Cluster
+from rest import ready
 from systems.system import server_cpu_s
 
 _PLUGINS: Final = (
@@ -37,6 +42,15 @@ _STATIC: Final = (".css", ".js")
 _EACH: Final = ("/console/nodes/", "/console/shards/")
 _SOME: Final = 3
 _IDLE_S: Final = 10.0
+#: Shards with sessions; forming the others takes minutes, and longer on a busy machine.
+_USED: Final = 8
+_FORMED_S: Final = 900.0
+#: Keys that are browsed, on fifty levels.
+_PREFIX: Final = "bench/"
+_PAIRS: Final = 10_000
+_AT_A_TIME: Final = 500
+#: What a page may take at the 95th percentile.
+_MOST_MS: Final = 300.0
 #: A busy machine elects no new leaders while pages are measured.
 _UNHURRIED: Final[Mapping[str, object]] = {"election_min_ms": 10_000, "election_max_ms": 15_000}
 
@@ -63,12 +77,13 @@ def page(address: str, path: str) -> str:
 def paths_of(address: str) -> list[str]:
     """Return the pages that are measured."""
     first = page(address, "/console")
-    paths = {each for each in _LINK.findall(first) if not each.endswith(_STATIC)}
+    paths = {unescape(each) for each in _LINK.findall(first) if not each.endswith(_STATIC)}
     # The same page in another order, and as CSV, is no other page.
     paths = {each for each in paths if "sort=" not in each and "csv=" not in each}
     for below in _EACH:
         paths -= {*sorted(each for each in paths if each.startswith(below))[_SOME:]}
     paths |= {"/console", "/console/shards/mqtt/0", "/console/search?q=client-0-", _SESSIONS}
+    paths |= {f"/console/pairs?prefix={_PREFIX}", f"/console/pairs?prefix={_PREFIX}7/"}
     if "client-0-" not in page(address, _SESSIONS):
         raise RuntimeError("the console does not show the sessions")
     # The changes of the first session.
@@ -97,8 +112,8 @@ def measured(address: str, times: int, pids: list[int]) -> dict[str, Cost]:
     return found
 
 
-async def main() -> None:
-    """Load sessions, look at every page, and print the slowest."""
+async def main() -> int:
+    """Load sessions, look at every page, and print what each costs; return the exit code."""
     arguments = argparse.ArgumentParser(description=__doc__)
     arguments.add_argument("--sessions", type=int, default=100_000)
     arguments.add_argument("--shards", type=int, default=1_000)
@@ -106,7 +121,7 @@ async def main() -> None:
     arguments.add_argument("--times", type=int, default=20)
     asked = arguments.parse_args()
     settings: dict[str, Mapping[str, object]] = {
-        "groups": {"mqtt": {"shards": asked.shards}},
+        "groups": {"mqtt": {"shards": _USED}, "zookeeper": {"shards": asked.shards - _USED}},
         "timing": _UNHURRIED,
     }
     with (
@@ -115,26 +130,27 @@ async def main() -> None:
             Path(place), asked.nodes, plugins=_PLUGINS, settings=settings, tls=False
         ) as cluster,
     ):
-        cluster.ready()
+        await ready(cluster, _FORMED_S)
         pids = nodes.pids(cluster)
         async with netted(cluster) as net:
             began = time.perf_counter()
             await net.connect(clients_of(0, asked.sessions))
+            for first in range(0, _PAIRS, _AT_A_TIME):
+                keys = [f"{_PREFIX}{each % 50}/{each}" for each in range(first, first + _AT_A_TIME)]
+                await asyncio.gather(*(net.q.kv.put(key, b"value") for key in keys))
             print(f"{asked.sessions} sessions in {time.perf_counter() - began:.1f} s")
             await nodes.quiet(pids)
             address = cluster.nodes["node1"].http_address
             costs = await asyncio.to_thread(measured, address, asked.times, pids)
-    for path, each in sorted(costs.items(), key=lambda row: -row[1].p95_ms)[:10]:
-        middle = median(each.took_ms)
-        print(f"{path}: p50 {middle:.0f}, p95 {each.p95_ms:.0f} ms; cpu {each.cpu_ms:.0f} ms")
+    print("| page | p50 ms | p95 ms | processors ms |\n|---|---|---|---|")
+    for path, each in sorted(costs.items(), key=lambda row: -row[1].p95_ms):
+        p50_ms, cpu_ms = median(each.took_ms), each.cpu_ms
+        print(f"| `{path}` | {p50_ms:.0f} | {each.p95_ms:.0f} | {cpu_ms:.0f} |")
     every = [ms for each in costs.values() for ms in each.took_ms]
-    cpu = [each.cpu_ms for each in costs.values()]
-    print(
-        f"{len(costs)} pages: p50 {median(every):.0f} ms, p95 {quantiles(every, n=20)[-1]:.0f} ms;"
-        f" processors p50 {median(cpu):.0f}, mean {fmean(cpu):.0f},"
-        f" p95 {quantiles(cpu, n=20)[-1]:.0f} ms"
-    )
+    p95_ms = quantiles(every, n=20)[-1]
+    print(f"| all {len(costs)} | {median(every):.0f} | {p95_ms:.0f} | |")
+    return int(any(each.p95_ms > _MOST_MS for each in costs.values()))
 
 
 if __name__ == "__main__":
-    asyncio.run(main())
+    sys.exit(asyncio.run(main()))

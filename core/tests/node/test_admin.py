@@ -152,6 +152,16 @@ async def test_a_node_tells_which_replicas_it_has_not_opened_yet(
         assert list(found.unopened) == ["toy/0", "toy/1"]
 
 
+async def test_a_status_has_no_replicas_where_none_are_asked_for(nodes: Nodes) -> None:
+    [path] = nodes.files(1)
+    async with nodes.started(path), operator(path) as stub:
+        request = admin_pb2.NodeStatusRequest(without_replicas=True)
+        found = await stub.Status(request, timeout=20, wait_for_ready=True)
+
+        assert (found.node, list(found.shards)) == ("n1", [])
+        assert (await status(path)).shards
+
+
 async def test_a_node_answers_before_it_has_a_cluster(nodes: Nodes) -> None:
     first, _ = nodes.files(2)
     node = nodes.new(first)

@@ -1,8 +1,10 @@
 from __future__ import annotations
 
+from contextvars import copy_context
+
 from prometheus_client import CollectorRegistry, generate_latest
 from quorate.observe.histogram import Histogram
-from quorate.observe.metrics import Metric, MetricCollector
+from quorate.observe.metrics import SCRAPED, Metric, MetricCollector
 
 Kept = dict[str, int]
 
@@ -39,6 +41,36 @@ def test_the_source_is_read_once_per_scrape() -> None:
 
     assert [metric.name for metric in metrics.collect()] == ["quorate_a", "quorate_b"]
     assert len(asked) == 1
+
+
+def test_what_is_not_scraped_is_not_read() -> None:
+    asked: list[str] = []
+
+    def reading(name: str) -> Metric[Histogram]:
+        def read(source: Histogram) -> list[tuple[tuple[str, ...], Histogram]]:
+            asked.append(name)
+            return [(("used",), source), (("idle",), Histogram((0.5,)))]
+
+        return Metric(name=name, kind="histogram", help="Of a test.", labels=("of",), read=read)
+
+    histogram = Histogram((0.5,))
+    histogram.observe(0.1)
+    metrics = MetricCollector([reading("quorate_a"), reading("quorate_b")], lambda: histogram)
+
+    def unread() -> Histogram:
+        asked.append("source")
+        return histogram
+
+    other = MetricCollector([reading("quorate_b")], unread)
+
+    def scrape(*names: str) -> set[str]:
+        SCRAPED.set(names)
+        found = [*metrics.collect(), *other.collect()]
+        return {each.labels["of"] for family in found for each in family.samples}
+
+    assert copy_context().run(scrape, "quorate_a_", "quorate_c") == {"used"}
+    assert asked == ["quorate_a"]
+    assert copy_context().run(scrape) == {"used", "idle"}
 
 
 def test_a_histogram_has_its_buckets_sum_and_count() -> None:

@@ -15,7 +15,7 @@ Buckets = dict[float, float]
 
 #: Prefixes of the names of the metrics that are read.
 NAMES: Final = (
-    *("quorate_write_duration_", "quorate_write_entry_commands_", "quorate_rpc_calls_"),
+    *("quorate_write_duration_", "quorate_write_entry_commands_sum", "quorate_rpc_calls_"),
     *("quorate_rpc_duration_", "quorate_rpc_open_calls", "quorate_watch_open_watches"),
     *("quorate_log_sync_", "quorate_loop_longest_", "quorate_disk_free_"),
 )

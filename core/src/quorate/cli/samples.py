@@ -6,7 +6,8 @@ import asyncio
 import re
 import ssl
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
+from functools import lru_cache
 from typing import TYPE_CHECKING, Final
 from urllib.request import urlopen
 
@@ -19,6 +20,8 @@ _SAMPLE: Final = re.compile(r"(\w+)(?:\{(.*)\})? (\S+)")
 _LABEL: Final = re.compile(r'(\w+)="((?:[^"\\]|\\.)*)"')
 _ESCAPED: Final = re.compile(r"\\(.)")
 _ESCAPES: Final = {"n": "\n"}
+#: Labels that are kept: nodes and moments have the same ones, about twenty of each shard in use.
+_KEPT: Final = 1 << 15
 
 #: The values of metrics by their labels.
 Samples = Mapping[str, Sequence[tuple[Mapping[str, str], float]]]
@@ -50,13 +53,16 @@ def samples_in(text: str, names: tuple[str, ...]) -> Samples:
     for line in text.split("\n"):
         if line.startswith(names) and (sample := _SAMPLE.fullmatch(line)):
             name, labels, value = sample.groups()
-            found[name].append((dict(_labels(labels or "")), float(value)))
+            found[name].append((_labels(labels or ""), float(value)))
     return found
 
 
-def _labels(text: str) -> Iterator[tuple[str, str]]:
-    for name, value in _LABEL.findall(text):
-        yield name, _ESCAPED.sub(lambda at: _ESCAPES.get(at[1], at[1]), value)
+@lru_cache(_KEPT)
+def _labels(text: str) -> Mapping[str, str]:
+    return {
+        name: _ESCAPED.sub(lambda at: _ESCAPES.get(at[1], at[1]), value) if "\\" in value else value
+        for name, value in _LABEL.findall(text)
+    }
 
 
 def bucket_of(buckets: Sequence[tuple[float, float]], share: float) -> tuple[float, float]:

@@ -75,7 +75,7 @@ class AdminService:
 
     async def Status(self, request: pb.NodeStatusRequest, context: object) -> pb.NodeStatusResponse:
         """Return the status of this node."""
-        return self._reports.status()
+        return self._reports.status(replicas=not request.without_replicas)
 
     async def QuotaUsage(
         self, request: pb.QuotaUsageRequest, context: object

@@ -6,8 +6,9 @@ import os
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from operator import attrgetter
-from typing import Any, Final, NamedTuple, get_args
+from typing import Any, Final, get_args
 
 from prometheus_client import CollectorRegistry, GCCollector, PlatformCollector, ProcessCollector
 
@@ -33,11 +34,16 @@ from quorate.storage.engine.port import Engine
 _READS: Final = re.compile(r"/(Get|List|Count|Find|Lookup|Range|Read)[A-Za-z]*$")
 
 
-class Replica(NamedTuple):
-    """A shard's replica on this node, and its status at this scrape."""
+class Replica:
+    """A shard's replica on this node, and its status at this scrape, which some metrics read."""
 
-    shard: Shard
-    status: ShardStatus
+    def __init__(self, shard: Shard) -> None:
+        self.shard: Final = shard
+
+    @cached_property
+    def status(self) -> ShardStatus:
+        """Its status when it is first asked for."""
+        return self.shard.status()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -59,9 +65,7 @@ class Parts:
 def expose(registry: CollectorRegistry, parts: Parts) -> None:
     """Register the metrics of a node and of its process with a registry."""
     shards = parts.replicas.shards.all
-    asked = MetricCollector(
-        _OF_REPLICAS, lambda: [Replica(each, each.status()) for each in shards()]
-    )
+    asked = MetricCollector(_OF_REPLICAS, lambda: [*map(Replica, shards())])
     registry.register(asked)
     registry.register(MetricCollector(_OF_NODE, lambda: parts))
     ProcessCollector(registry=registry)
@@ -106,7 +110,7 @@ _Replicas = Sequence[Replica]
 
 def _going(replicas: _Replicas) -> Iterator[tuple[str, ShardStatus]]:
     """Yield the replicas that have not stopped: a stopped one leads no longer."""
-    return ((str(shard.id), status) for shard, status in replicas if status.stopped is None)
+    return ((str(each.shard.id), each.status) for each in replicas if each.status.stopped is None)
 
 
 def _roles(replicas: _Replicas) -> Iterator[Reading]:
@@ -128,7 +132,7 @@ def _silences(replicas: _Replicas) -> Iterator[Reading]:
 
 
 def _shard_ages(replicas: _Replicas) -> Iterator[Reading]:
-    for shard, _ in replicas:
+    for shard in (each.shard for each in replicas):
         age_ms = shard.staleness().age_ms
         if age_ms >= 0:
             yield (str(shard.id),), age_ms / 1_000

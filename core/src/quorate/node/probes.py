@@ -15,6 +15,7 @@ from prometheus_client.exposition import choose_encoder
 
 from quorate.observe.history import KEPT_S, History, encoded
 from quorate.observe.http import Answer, HttpServer, Request, Site
+from quorate.observe.metrics import SCRAPED, is_named
 
 T = TypeVar("T")
 
@@ -71,16 +72,14 @@ class Probes:
     def _metrics(self, asked: Request) -> Answer:
         if asked.path:
             return Answer(HTTPStatus.NOT_FOUND, b"all metrics are at /metrics\n")
+        names = tuple(filter(None, asked.query.get("names", "").split(",")))
+        if len(names) > _MOST_NAMES:
+            text = f"at most {_MOST_NAMES} names allowed\n".encode()
+            return Answer(HTTPStatus.BAD_REQUEST, text)
         # They are read on the loop, where they change, and encoded in this thread.
-        found = self._ask(self._read, _METRICS_WITHIN_S)
+        found = self._ask(partial(self._read, names), _METRICS_WITHIN_S)
         if found is None:
             return _silent(_METRICS_WITHIN_S)
-        if asked.query.get("names"):
-            names = tuple(asked.query["names"].split(","))
-            if len(names) > _MOST_NAMES:
-                text = f"at most {_MOST_NAMES} names allowed\n".encode()
-                return Answer(HTTPStatus.BAD_REQUEST, text)
-            found = [each for each in found if _is_named(each.name, names)]
         # Only the format of OpenMetrics, which Prometheus prefers, has exemplars.
         try:
             encode, content_type = choose_encoder(asked.accept)
@@ -120,11 +119,17 @@ class Probes:
 
     # On the loop.
 
-    async def _read(self) -> Sequence[Metric]:
+    async def _read(self, names: tuple[str, ...]) -> Sequence[Metric]:
         found: list[Metric] = []
+        SCRAPED.set(names)
         turn_ends = perf_counter() + _TURN_S
         for metric in self._registry.collect():
-            found.append(metric)
+            if is_named(metric.name, names):
+                if names:
+                    metric.samples = [
+                        each for each in metric.samples if each.name.startswith(names)
+                    ]
+                found.append(metric)
             if perf_counter() >= turn_ends:
                 await asyncio.sleep(0)
                 turn_ends = perf_counter() + _TURN_S
@@ -149,11 +154,6 @@ def _history(history: History, asked: Request) -> Answer:
         return Answer(HTTPStatus.BAD_REQUEST, text)
     samples = history.since(round(1e3 * (time() - int(last))))
     return Answer(HTTPStatus.OK, encoded(samples), "application/json")
-
-
-def _is_named(family: str, names: tuple[str, ...]) -> bool:
-    """Return whether a family has samples with names that begin with any of these."""
-    return family.startswith(names) or any(each.startswith(family) for each in names)
 
 
 def _silent(for_s: float) -> Answer:

@@ -75,8 +75,8 @@ class NodeReports:
         changes = None if metadata is None else metadata.applier.cluster_changes
         return changes, tuple(led), tuple(elsewhere), self._addresses.known
 
-    def status(self) -> pb.NodeStatusResponse:
-        """Return the status of this node."""
+    def status(self, *, replicas: bool = True) -> pb.NodeStatusResponse:
+        """Return the status of this node, with the reports of its replicas or without them."""
         node = self._ground.settings.node
         return pb.NodeStatusResponse(
             node=node.name,
@@ -94,7 +94,7 @@ class NodeReports:
             ],
             shards=[
                 _replica(shard, self._leaders.growth.excess(shard.id))
-                for shard in _in_order(self._shards)
+                for shard in (_in_order(self._shards) if replicas else ())
             ],
             broken=[
                 _broken(shard, error, self._shards.left.get(shard))

@@ -55,8 +55,10 @@ class ShardPlace(_message.Message):
     def __init__(self, group: _Optional[str] = ..., number: _Optional[int] = ..., slots: _Optional[bytes] = ..., version: _Optional[int] = ..., nodes: _Optional[_Iterable[str]] = ..., leader: _Optional[str] = ..., term: _Optional[int] = ..., splits_into: _Optional[_Iterable[int]] = ..., merges_into: _Optional[int] = ..., unmerged: _Optional[str] = ...) -> None: ...
 
 class NodeStatusRequest(_message.Message):
-    __slots__ = ()
-    def __init__(self) -> None: ...
+    __slots__ = ("without_replicas",)
+    WITHOUT_REPLICAS_FIELD_NUMBER: _ClassVar[int]
+    without_replicas: bool
+    def __init__(self, without_replicas: bool = ...) -> None: ...
 
 class NodeStatusResponse(_message.Message):
     __slots__ = ("node", "address", "http_address", "version", "cluster_id", "started_at_ms", "ready", "plugins", "shards", "broken", "controllers", "paused", "alarms", "machine", "damage", "unopened")

@@ -27,8 +27,10 @@ Row = Mapping[str, Any]
 
 #: Rates are of about this time.
 _SPAN_S: Final = 10.0
-#: Moments that are kept to compare with, and for how long.
-_MOMENTS: Final = 30
+#: How far apart the moments are that are kept to compare with, how many, and for how long: of
+#: 1,000 shards each has megabytes.
+_APART_S: Final = 2.5
+_MOMENTS: Final = 12
 _KEPT_S: Final = 60.0
 #: Slow writes of each node, and changes of a row, that are shown.
 _SLOW: Final = 100
@@ -43,7 +45,7 @@ class ActivityPages:
 
     def rates(self, client: Client) -> Page:
         """Show the rates and latencies of calls and writes."""
-        _, statuses = client.thread.run(look(client.asynchronous))
+        _, statuses = client.thread.run(look(client.asynchronous, replicas=False))
         texts = client.thread.run(texts_of(client.asynchronous, statuses, NAMES))
         samples = {
             node: samples_in(text, NAMES)
@@ -87,7 +89,8 @@ class ActivityPages:
         while self._moments and now.at_s - self._moments[0].at_s > _KEPT_S:
             self._moments.popleft()
         kept = list(self._moments)
-        self._moments.append(now)
+        if not kept or now.at_s - kept[-1].at_s >= _APART_S:
+            self._moments.append(now)
         old = [each for each in kept if now.at_s - each.at_s >= _SPAN_S]
         return old[-1] if old else kept[0] if kept else None
 

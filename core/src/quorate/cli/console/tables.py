@@ -31,8 +31,8 @@ FIND: Final = "find"
 CSV: Final = "csv"
 #: A table of fewer rows is seen at a glance.
 _FEW: Final = 5
-#: Maximum number of rows that are shown of a table.
-_MOST: Final = 1_000
+#: Maximum number of rows that are shown of a table; people find and sort more than they read.
+_MOST: Final = 250
 #: The ends of columns whose sum says something.
 _SUMMED: Final = ("_per_s", "bytes", "queued", "rows", "hosts", "leads", "replicas", "open")
 #: Programs that open CSV compute what begins so.
