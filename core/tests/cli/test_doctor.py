@@ -17,6 +17,7 @@ from quorate.config import load
 from quorate.testing.cluster import Cluster
 from quorate.v1.admin_pb2 import (
     ControllerReport,
+    DamageReport,
     NodeAddress,
     NodeStatusResponse,
     ReplicaReport,
@@ -73,6 +74,18 @@ def test_paused_and_failing_controllers_are_found() -> None:
         "controller slow is paused",
         "controller toy fails for metadata/0: bad",
     ]
+
+
+def test_a_disk_that_damages_data_is_found_when_that_is_repaired() -> None:
+    healed = [DamageReport(what=f"block {each}", healed_at_ms=each) for each in (7, 9, 8)]
+    open_ = DamageReport(what="block 10")
+
+    [finding] = of_status("n1", node(damage=[*healed, open_]))
+    assert (finding.where, finding.found) == (
+        "n1",
+        "its disk has damaged data 3 times, which was repaired; last: block 9",
+    )
+    assert list(of_status("n1", node(damage=[open_]))) == []
 
 
 @pytest.mark.parametrize(

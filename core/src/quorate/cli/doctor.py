@@ -98,9 +98,9 @@ async def gather(client: AsyncClient, names: Sequence[str] = ()) -> Reports:
     return Reports(topology=topology, statuses=statuses, metrics=metrics, quotas=quotas)
 
 
-def of_cluster(reports: Reports) -> Iterator[Finding]:
-    """Yield the problems of a cluster."""
-    yield from of_view(view_of(reports.topology, reports.statuses, at_s=time.monotonic()))
+def of_cluster(reports: Reports, view: ClusterView | None = None) -> Iterator[Finding]:
+    """Yield the problems of a cluster; `view` is one of the same reports, if there is one."""
+    yield from of_view(view or view_of(reports.topology, reports.statuses, at_s=time.monotonic()))
     for node, status in reports.statuses.items():
         if isinstance(status, Silent):
             continue
@@ -144,7 +144,14 @@ def of_view(view: ClusterView) -> Iterator[Finding]:
 
 
 def of_status(node: str, status: pb.NodeStatusResponse) -> Iterator[Finding]:
-    """Yield the paused and failing controllers of a node."""
+    """Yield the paused and failing controllers of a node, and what its disk has damaged."""
+    if healed := [each for each in status.damage if each.healed_at_ms]:
+        # What is not healed is an alarm.
+        times = "once" if len(healed) == 1 else f"{len(healed):,} times"
+        last = max(healed, key=lambda each: each.healed_at_ms)
+        found = f"its disk has damaged data {times}, which was repaired; last: {last.what}"
+        advice = "the disk may be dying: look at its SMART values, and replace it"
+        yield Finding(node, found, advice)
     for name in status.paused:
         yield Finding(node, f"controller {name} is paused", f"quorate controller resume {name}")
     for each in status.controllers:

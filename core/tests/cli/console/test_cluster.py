@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 from quorate.cli.console import cluster
 from quorate.cli.console.actions import Actions
-from quorate.cli.console.cluster import Cluster, finding_row
-from quorate.cli.console.html import Bad
+from quorate.cli.console.cluster import Cluster, _disk, finding_row
+from quorate.cli.console.html import Bad, Share
 from quorate.cli.console.printed import Commands
 from quorate.cli.doctor import Finding, of_quotas
 from quorate.node.alerts import ALERTS
@@ -64,6 +64,15 @@ def test_a_lagging_follower_is_one_for_both(lag: int, lags: bool) -> None:
     assert isinstance(Cluster(NONE, "/console")._shard(row, many)["lagging"], Bad) is lags
     expression = ALERTS["quorate_raft_follower_lag_entries"].expression
     assert expression.endswith(f"> {FOLLOWER_LAG}")
+
+
+@pytest.mark.parametrize(
+    ("used", "shown"),
+    [(0, Share(0, 100)), (80, Share(80, 100)), (81, Bad(Share(81, 100)))],
+)
+def test_a_disk_that_is_nearly_full_is_marked(used: int, shown: object) -> None:
+    assert _disk(used * 10**9, 100 * 10**9) == shown
+    assert _disk(0, 0) == ""
 
 
 @pytest.mark.parametrize(

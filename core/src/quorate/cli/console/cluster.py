@@ -87,7 +87,7 @@ class Cluster:
         reports = client.thread.run(gather(ask, NAMES))
         view = self._view(reports.topology, reports.statuses)
         samples = client.thread.run(samples_of(ask, reports.statuses, RANGES[chosen]))
-        findings = list(of_cluster(reports))
+        findings = list(of_cluster(reports, view))
         nodes = self._nodes(view, samples)
         ready = {str(row["node"]): row["state"] == "ready" for row in view.rows["nodes"]}
         shards = [self._shard(row, ready) for row in view.rows["shards"]]
@@ -112,7 +112,7 @@ class Cluster:
                 {
                     "node": Link(name, f"nodes/{name}"),
                     "state": row["state"] if row["state"] == "ready" else Bad(row["state"]),
-                    "disk_gb": Share(round(used / 1e9, 1), round(size / 1e9, 1)) if size else "",
+                    "disk_gb": _disk(used, size),
                     **{each: row[each] for each in ("hosts", "leads", "machine", "version")},
                     "address": row["address"],
                 }
@@ -202,11 +202,22 @@ class Cluster:
             for each in status.shards
         ]
         broken = [{"shard": each.shard, "error": Bad(each.error)} for each in status.broken]
+        damage = [
+            {
+                "shard": Link(each.shard, f"shards/{each.shard}") if each.shard else "",
+                "found": Moment(each.found_at_ms),
+                "what": each.what,
+                "state": each.state if each.healed_at_ms else Bad(each.state),
+                "healed": Moment(each.healed_at_ms) if each.healed_at_ms else "",
+            }
+            for each in status.damage
+        ]
         lead = ranges(chosen, f"nodes/{name}", self._root) + charts(samples, chosen)
         tables = [
             ("Alarms", alarms),
             ("The node", [{"what": titled(each), "value": value} for each, value in facts.items()]),
             ("Broken replicas", broken),
+            ("Damage", damage),
             ("Replicas", replicas),
             ("Controllers", list(controller_rows(one))),
         ]
@@ -297,7 +308,7 @@ class Cluster:
 
     def controllers(self, client: Client) -> Page:
         """Show controllers, failing ones first, and when timers are due."""
-        _, statuses = client.thread.run(look(client.asynchronous))
+        _, statuses = client.thread.run(look(client.asynchronous, replicas=False))
         texts = client.thread.run(texts_of(client.asynchronous, statuses, (_TIMERS,)))
         rows: list[dict[str, object]] = [
             {**row, "failures": Bad(row["failures"]) if row["failures"] else 0}
@@ -337,6 +348,14 @@ class Cluster:
         text = "No tenant and no user has a quota."
         how = "<p><code>quorate tenant quotas put --help</code> tells how to set one.</p>"
         return Page(title="Quotas in use", tables=[("", shown)], empty=note(text) + how)
+
+
+def _disk(used: int, size: int) -> object:
+    """Return how full a disk is; "": that is not known."""
+    if not size:
+        return ""
+    share = Share(round(used / 1e9, 1), round(size / 1e9, 1))
+    return Bad(share) if used > FULL * size else share
 
 
 def _verdict(view: ClusterView, findings: int) -> str:
