@@ -15,6 +15,12 @@ from urllib.request import Request, urlopen
 from quorate.testing.ports import free_ports
 from quorate.testing.waiting import until
 
+#: What axe-core finds on a page, by its rules and the first places.
+_VIOLATIONS: Final = """
+const done = arguments[arguments.length - 1];
+axe.run(document, {resultTypes: ["violations"]}).then((found) => done(
+  found.violations.map((each) => [each.id, each.nodes.slice(0, 3).map((node) => node.html)])));
+"""
 #: The key by which WebDriver names an element.
 _ELEMENT: Final = "element-6066-11e4-a52e-4f735466cecf"
 PHONE: Final = (390, 844)
@@ -66,6 +72,19 @@ class Browser:
         presses = [{"type": kind, "value": key} for key in text for kind in ("keyDown", "keyUp")]
         self.ask("POST", "/actions", actions=[{"type": "key", "id": "keys", "actions": presses}])
 
+    @contextmanager
+    def without_scripts(self) -> Iterator[None]:
+        """Run no scripts of pages that are opened within the block."""
+        self._devtools("Emulation.setScriptExecutionDisabled", value=True)
+        try:
+            yield
+        finally:
+            self._devtools("Emulation.setScriptExecutionDisabled", value=False)
+
+    def said(self, xpath: str) -> str:
+        """Return the text of an element."""
+        return str(self.ask("GET", f"/element/{self.element(xpath)}/text"))
+
     @property
     def text(self) -> str:
         return str(self.run("return document.body.innerText"))
@@ -97,6 +116,21 @@ class Browser:
         given = base64.b64encode(f":{token}".encode()).decode()
         self._devtools("Network.enable")
         self._devtools("Network.setExtraHTTPHeaders", headers={"Authorization": f"Basic {given}"})
+
+    def usable(self, url: str, axe: Path) -> None:
+        """Hold a page against axe-core, which stands for WCAG's level AA: it finds nothing.
+
+        At any width, in any colours, and nothing is wider than the screen.
+        """
+        for width in (1_440, 768, 390):
+            for scheme in ("light", "dark"):
+                self.size(width, 900)
+                self.scheme(scheme)
+                self.open(url)
+                self.run(axe.read_text())
+                assert self.awaited(_VIOLATIONS) == [], (width, scheme)
+                assert self.run("return document.documentElement.scrollWidth") <= width
+        self.logged()
 
     def logged(self) -> list[Mapping[str, Any]]:
         """Return what the console has logged since it was asked last."""

@@ -342,7 +342,9 @@ class ConsolePage:
     #: The commands behind the tables, by title: commands of the plugin that only read and print
     #: rows on their `Console`, with their arguments. They run with the rights of the page's reader.
     #: A `{name}` in them, as in a `ConsoleAction`, is asked for; the table is shown once all are
-    #: given, also by a link from a row of another table that has such columns.
+    #: given. `{name=value}` is given from the start, and `{name=}` may be left out. A row with
+    #: columns for the arguments of a table leads to that table. A table with `--after={after=}` has
+    #: pages: each goes on after what the last row of the page before has for its last argument.
     tables: Mapping[str, Sequence[str]]
     #: The actions, by verbs such as `pause`: on each row that has a column for every argument, and
     #: below the tables. They run with the rights of the user that confirms them.

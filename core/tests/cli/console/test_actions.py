@@ -12,18 +12,24 @@ from urllib.parse import urlencode
 import click
 import pytest
 from quorate.cli.console import actions
+from quorate.cli.console.printed import Words
 from quorate.cli.console.site import ConsoleSite
 from quorate.config.sections import ConsoleSection
 from quorate.observe.http import Answer, Request
 from quorate.plugin import CliCommand
 from quorate.plugin.advanced import ConsoleAction, ConsolePage
 from quorate.plugin.catalog import build
+from quorate.plugin.console import first_rows, limit_option
 from quorate.plugin.discovery import installed
 from quorate.v1 import admin_pb2, auth_pb2
 
 TOY = ConsolePage(
     title="Toys",
-    tables={"All": ("toy", "list"), "One": ("toy", "show", "{name}")},
+    tables={
+        "All": ("toy", "list"),
+        "One": ("toy", "show", "{name}"),
+        "Parts": ("toy", "parts", "--limit", "2", "--after={after=}", "{name}"),
+    },
     actions={
         "break": ConsoleAction(
             title="Break a toy",
@@ -51,6 +57,17 @@ class Toys:
         @click.pass_obj
         def show_toy(console: Any, name: str) -> None:
             console.print([{"weight": f"that of {name}"}])
+
+        @toy.command("parts")
+        @click.argument("name")
+        @click.option("--after", default="")
+        @limit_option
+        @click.pass_obj
+        def show_parts(console: Any, name: str, after: str, limit: int) -> None:
+            if name == "stone":
+                raise click.ClickException("a stone is one piece")
+            parts = (each for each in ("bolt", "<nut>", "rim") if not after or each > after)
+            console.print([{"name": each} for each in first_rows(parts, limit)])
 
         @toy.command("break")
         @click.argument("name")
@@ -130,10 +147,38 @@ def test_a_table_is_shown_when_what_it_asks_for_is_given(console: ConsoleSite) -
     page = console(Request("pages/toy", {}, "secret")).body.decode()
     assert '<input name="name" value="">' in page
     assert "weight" not in page
-    assert 'href="/console/pages/toy?name=ball">one</a>' in page
+    assert 'href="/console/pages/toy?name=ball">ball</a>' in page
 
     page = console(Request("pages/toy", {"name": "ball"}, "secret")).body.decode()
     assert "that of ball" in page
+
+
+def test_a_table_with_pages_leads_to_the_next_one(console: ConsoleSite) -> None:
+    page = console(Request("pages/toy", {"name": "ball"}, "secret")).body.decode()
+    assert "&lt;nut&gt;" in page
+    assert "rim" not in page
+    assert 'href="/console/pages/toy?name=ball&amp;after=%3Cnut%3E">More</a>' in page
+
+    page = console(Request("pages/toy", {"name": "ball", "after": "bolt"}, "secret")).body.decode()
+    assert "rim" in page
+    assert "More</a>" not in page
+
+
+def test_a_table_that_is_refused_hides_no_other(console: ConsoleSite) -> None:
+    answer = console(Request("pages/toy", {"name": "stone"}, "secret"))
+
+    assert answer.status is HTTPStatus.OK
+    assert "that of stone" in answer.body.decode()
+    assert "Parts: a stone is one piece" in answer.body.decode()
+
+
+def test_a_value_stands_for_one_that_is_not_given() -> None:
+    words = Words(("toy", "show", "--after={after=}", "{name=a/b}"))
+
+    assert words.names == ("name", "after")
+    assert words.defaults == {"after": "", "name": "a/b"}
+    assert words.of({"after": "", "name": "x"}) == ["toy", "show", "x"]
+    assert words.of({"after": "c", "name": "-x"}) == ["toy", "show", "--after=c", "--", "-x"]
 
 
 def test_what_is_going_to_run_is_shown_and_nothing_done(console: ConsoleSite, toys: Toys) -> None:

@@ -11,7 +11,7 @@ import pytest
 from quorate.cli.console.cluster import Cluster
 from quorate.cli.console.html import Page
 from quorate.cli.console.site import ConsoleSite
-from quorate.client import RejectedError
+from quorate.client import InvalidError, RejectedError
 from quorate.observe.http import Request
 from quorate.plugin.catalog import build
 from quorate.plugin.discovery import installed
@@ -52,6 +52,33 @@ def test_passwords_that_are_wrong_end_no_connection_of_others(
 
     assert statuses == [HTTPStatus.OK, *[HTTPStatus.UNAUTHORIZED] * 41, HTTPStatus.OK]
     assert sorted(site._clients) == ["", "right"]
+
+
+def test_a_page_that_renews_itself_asks_nobody_for_a_token(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("quorate.client.Client", Connection)
+    monkeypatch.setattr(Cluster, "overview", overview)
+    site = ConsoleSite(build([]), "127.0.0.1:1", None)
+    people = site(Request("", {}, "ended", accept="text/html"))
+    page = site(Request("", {}, "ended", accept="text/html; renewed"))
+
+    assert people.status is page.status is HTTPStatus.UNAUTHORIZED
+    assert "WWW-Authenticate" in people.headers
+    assert "WWW-Authenticate" not in page.headers
+
+
+def test_what_cannot_be_asked_for_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(*_: object) -> Page:
+        raise InvalidError("path", "'<b>' is no path")
+
+    monkeypatch.setattr("quorate.client.Client", Connection)
+    monkeypatch.setattr(Cluster, "overview", refuse)
+    site = ConsoleSite(build([]), "127.0.0.1:1", None)
+    answer = site(Request("", {}, ""))
+
+    assert answer.status is HTTPStatus.BAD_REQUEST
+    assert b"&lt;b&gt;&#x27; is no path" in answer.body
 
 
 def test_a_connection_in_use_is_not_closed(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -10,8 +10,9 @@ from quorate.plugin.advanced import constant_key
 from quorate_zookeeper.families import GROUP, LIVENESS, REAPING, session_key
 from quorate_zookeeper.sessions import apply as sessions
 from quorate_zookeeper.tree import apply as tree
+from quorate_zookeeper.tree.browsing import get_znode, list_znodes
 from quorate_zookeeper.tree.finding import count_tree, find
-from quorate_zookeeper.v1 import commands_pb2 as pb, queries_pb2 as asked
+from quorate_zookeeper.v1 import commands_pb2 as pb, queries_pb2 as asked, tree_pb2
 from quorate_zookeeper.wire import jute
 from quorate_zookeeper.wire.codes import Op
 from quorate_zookeeper.wire.requests import EVERYBODY
@@ -42,6 +43,8 @@ COMMANDS: Final = tuple(
 QUERIES: Final[tuple[Query[Any], ...]] = (
     Query(message=asked.Find, group=GROUP, run=find, shard_key=constant_key),
     Query(message=asked.CountTree, group=GROUP, run=count_tree, shard_key=constant_key),
+    Query(message=tree_pb2.GetZnode, group=GROUP, run=get_znode, shard_key=constant_key),
+    Query(message=tree_pb2.ListZnodes, group=GROUP, run=list_znodes, shard_key=constant_key),
 )
 TIMERS: Final = (
     Timer(

@@ -12,7 +12,9 @@ async function renew() {
   const shown = document.getElementById("live");
   if (document.hidden || getSelection().type === "Range") return;
   if (shown.contains(document.activeElement) && document.activeElement.matches("input, select")) return;
-  const answer = await fetch(location.href).catch(() => null);
+  // A token that has ended is told on the page, which a question of the browser would cover.
+  const headers = { Accept: "text/html; renewed" };
+  const answer = await fetch(location.href, { headers }).catch(() => null);
   if (!answer || !answer.ok) {
     const why = !answer ? "the node does not answer" : answer.status === 401
       ? "your token has ended, load the page again" : "this page fails now";

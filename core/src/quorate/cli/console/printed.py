@@ -19,8 +19,10 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-#: The placeholder of a value in a word.
-_FIELD: Final = re.compile(r"\{(\w+)\}")
+#: The placeholder of a value in a word, with what stands for it when none is given.
+_FIELD: Final = re.compile(r"\{(\w+)(?:=([^}]*))?\}")
+#: The option that takes the last row of a page, which the next one goes on after.
+AFTER: Final = "after"
 
 
 class Printed(Terminal):
@@ -102,6 +104,13 @@ class Words:
         self.arguments: Final = tuple(self._arguments)
         self.options: Final = tuple(self._options)
         self.names: Final = (*self.arguments, *self.options)
+        #: What stands for values that are not given, which may be nothing.
+        self.defaults: Final = {
+            found[1]: found[2]
+            for each in fields
+            for found in _FIELD.finditer(each)
+            if found[2] is not None
+        }
 
     def of(self, values: Mapping[str, str]) -> list[str]:
         """Return the words with values in place of the fields; no value is taken for an option."""
@@ -119,7 +128,7 @@ def line_of(words: Sequence[str]) -> str:
 
 
 def _name(word: str) -> str:
-    return str(_FIELD.findall(word)[0])
+    return str(_FIELD.findall(word)[0][0])
 
 
 def _filled(word: str, value: str) -> str:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from quorate.cli.console.html import Link, Page, note
 from quorate.cli.console.links import Kind, References
+from quorate.cli.console.pairs import link_to
 from quorate.cli.console.rows import RowPages, title_of
 from quorate.cli.statuses import name_of
 from quorate.client.errors import QuorateError
@@ -60,8 +61,7 @@ def _pairs(client: Client, text: str) -> Iterator[Row]:
     except QuorateError:
         return
     for pair in pairs:
-        key = pair.key.decode(errors="replace")
-        yield {"found": Link(key, "pairs", {_PREFIX: key}), "is": "Key"}
+        yield {"found": link_to(pair.key), "is": "Key"}
 
 
 def _tenants(client: Client, references: References, pages: RowPages) -> tuple[Sequence[str], bool]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import threading
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import replace
 from http import HTTPStatus
@@ -19,11 +19,11 @@ from quorate.cli.console import activity, menu, tables
 from quorate.cli.console.actions import OF_CLUSTER, Actions, backup_into
 from quorate.cli.console.activity import ActivityPages
 from quorate.cli.console.cluster import Cluster
-from quorate.cli.console.html import Link, Page, form, note
+from quorate.cli.console.html import Link, Page, anchor, form, note
 from quorate.cli.console.layout import Frame, document
 from quorate.cli.console.links import ROW, References
 from quorate.cli.console.pairs import pairs
-from quorate.cli.console.printed import Commands, Words
+from quorate.cli.console.printed import AFTER, Commands, Words
 from quorate.cli.console.refusals import no_page, unanswered, unknown_caller
 from quorate.cli.console.rows import RowPages
 from quorate.cli.console.search import search
@@ -52,6 +52,8 @@ _HEADERS: Final = {
     "Referrer-Policy": "same-origin",
 }
 _FILES: Final = {"style.css": "text/css", "console.js": "text/javascript"}
+#: What a page accepts that renews itself: its reader is not asked for a token.
+_RENEWED: Final = "renewed"
 #: Who is nobody: where callers are asked for a token, this is none.
 _NOBODY: Final = "nobody"
 #: For how many callers connections are kept.
@@ -122,7 +124,7 @@ class ConsoleSite:
 
     def __call__(self, request: Request) -> Answer:
         """Answer a request."""
-        from quorate.client import QuorateError, RejectedError
+        from quorate.client import InvalidError, QuorateError, RejectedError
 
         path = request.path.strip("/")
         if path in _FILES:
@@ -138,11 +140,11 @@ class ConsoleSite:
             if error.code == "UNAUTHENTICATED":
                 if request.password:
                     self._forget(request.password)
-                return self._unknown(error, path, given=bool(request.password))
+                return self._unknown(error, path, request)
             denied = error.code == "PERMISSION_DENIED"
             status = HTTPStatus.FORBIDDEN if denied else HTTPStatus.BAD_REQUEST
             page = Page(title="This was refused", tables=[], foot=note(str(error)))
-        except (Failure, click.ClickException, click.Abort) as error:
+        except (Failure, InvalidError, click.ClickException, click.Abort) as error:
             status = HTTPStatus.BAD_REQUEST
             text = error.format_message() if isinstance(error, click.ClickException) else str(error)
             page = Page(title="This was refused", tables=[], foot=note(text), renewed=False)
@@ -167,11 +169,13 @@ class ConsoleSite:
         text = document(page, frame)
         return Answer(status, text.encode(), "text/html; charset=utf-8", _HEADERS)
 
-    def _unknown(self, error: Exception, path: str, *, given: bool) -> Answer:
+    def _unknown(self, error: Exception, path: str, request: Request) -> Answer:
         """Ask a caller for a token; the menu is for those who may see something."""
-        page = unknown_caller(error, ROOT, given=given)
+        page = unknown_caller(error, ROOT, given=bool(request.password))
         text = document(page, Frame(ROOT, path, {}, self._named, self._node, ()))
         asks = {"WWW-Authenticate": 'Basic realm="Quorate: the token is the password"'}
+        if _RENEWED in request.accept:
+            asks = {}
         kind = "text/html; charset=utf-8"
         return Answer(HTTPStatus.UNAUTHORIZED, text.encode(), kind, {**_HEADERS, **asks})
 
@@ -237,18 +241,35 @@ class ConsoleSite:
         self, client: Client, path: str, page: ConsolePage, query: Mapping[str, str]
     ) -> Page:
         """Return a page of a plugin: the output of its commands, and links to its actions."""
+        from quorate.client import InvalidError, RejectedError
+
         prefix = f"{path.removeprefix('pages/')}/"
         words = {title: Words(each) for title, each in page.tables.items()}
-        names = dict.fromkeys(name for each in words.values() for name in each.names)
-        given = {name: query.get(name, "") for name in names}
-        tables = []
+        given: dict[str, str] = {}
+        for each in words.values():
+            given |= {name: query.get(name) or each.defaults.get(name, "") for name in each.names}
+        tables: list[tuple[str, Sequence[Row]]] = []
+        foot = ""
         for title, each in words.items():
-            if all(given[name] for name in each.names):
-                rows: Sequence[Row] = self._commands.run(client, each.of(given)).rows
-                if not each.names:
-                    rows = _with_links(rows, path, words)
-                tables.append((title, self._actions.offered_by_columns(rows, prefix)))
-        foot = self._actions.links(ROOT, prefix)
+            if not all(given[name] or name in each.defaults for name in each.names):
+                continue
+            try:
+                printed = self._commands.run(client, each.of(given))
+            except (Failure, InvalidError, RejectedError, click.ClickException) as error:
+                if not tables or getattr(error, "code", "") == "UNAUTHENTICATED":
+                    raise
+                # The others are shown all the same.
+                foot += note(f"{title}: {error}")
+                continue
+            rows = _with_links(printed.rows, path, words.values(), given)
+            tables.append((title, self._actions.offered_by_columns(rows, prefix)))
+            if printed.sentences and AFTER in each.options:
+                last = str(printed.rows[-1][each.arguments[-1]])
+                more = anchor(Link("More", path, {**given, AFTER: last}), ROOT)
+                foot += f"<p>{more}</p>"
+            else:
+                foot += "".join(map(note, printed.sentences))
+        foot += self._actions.links(ROOT, prefix)
         return Page(title=page.title, tables=tables, head=form(given), foot=foot)
 
     def _forget(self, token: str) -> None:
@@ -295,12 +316,25 @@ def _actions(
             yield f"{path.removeprefix('pages/')}/{verb}", action
 
 
-def _with_links(rows: Sequence[Row], path: str, tables: Mapping[str, Words]) -> Sequence[Row]:
-    """Return rows with a link to the tables of the page that ask for columns of theirs."""
-    for title, words in tables.items():
-        if rows and words.names and {*words.names} <= rows[0].keys():
-            return [
-                {**row, "": Link(title.lower(), path, {n: str(row[n]) for n in words.names})}
-                for row in rows
-            ]
-    return rows
+def _with_links(
+    rows: Sequence[Row], path: str, tables: Iterable[Words], given: Mapping[str, str]
+) -> Sequence[Row]:
+    """Return rows with links to the tables of the page whose arguments are among their columns."""
+    names = next(
+        (
+            words.arguments
+            for words in tables
+            if words.arguments and rows and {*words.arguments} <= rows[0].keys()
+        ),
+        (),
+    )
+    if not names:
+        return rows
+
+    def linked(row: Row) -> Row:
+        asked = {name: str(row[name]) for name in names}
+        if asked.items() <= given.items():
+            return row
+        return {**row, names[-1]: Link(asked[names[-1]], path, asked)}
+
+    return [linked(row) for row in rows]

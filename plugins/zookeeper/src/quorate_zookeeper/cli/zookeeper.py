@@ -7,6 +7,7 @@ import asyncio
 import click
 from quorate.plugin import Console
 
+from quorate_zookeeper.cli import browsing
 from quorate_zookeeper.copying.client import AnswerError, Client
 from quorate_zookeeper.copying.copying import Copied, Copy
 
@@ -35,7 +36,11 @@ _DIGEST = click.option(
 
 @click.group("zookeeper")
 def zookeeper() -> None:
-    """Move between ZooKeeper and Quorate."""
+    """Show znodes, and move between ZooKeeper and Quorate."""
+
+
+zookeeper.add_command(browsing.list_children)
+zookeeper.add_command(browsing.show_znode)
 
 
 @zookeeper.command("import")
