@@ -10,7 +10,6 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import click
 import pytest
 from quorate.builtin.cluster import api
 from quorate.client import Client, Records, connect
@@ -30,6 +29,8 @@ from quorate_connector.v1.connectors_pb2 import (
     Definition,
 )
 from quorate_connector.v1.tasks_pb2 import TaskState
+
+from tests.support.pages import leaves, options_of, told_below
 
 ROOT = Path(__file__).parents[2]
 PAGE = ROOT / "docs" / "reference" / "connector.md"
@@ -212,20 +213,6 @@ def section_of(heading: str) -> str:
 
 
 def test_the_command_line_has_what_is_told() -> None:
-    told = {
-        name: set(re.findall(r"`(-[\w-]+)`", row))
-        for name, row in re.findall(r"^\| `quorate connector ([\w-]+)(.+)$", TEXT, re.MULTILINE)
+    assert told_below("connector", TEXT) == {
+        words: options_of(each) for words, each in leaves(command)
     }
-    there = {
-        name: {
-            option
-            for parameter in each.params
-            if isinstance(parameter, click.Option)
-            for option in parameter.opts
-            # What every command has, once `quorate` has been run in this process.
-            if option not in ("--endpoints", "--output", "-o")
-        }
-        for name, each in command.commands.items()
-    }
-
-    assert told == there

@@ -8,15 +8,15 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import click
 import pytest
 from quorate.plugin import ColumnFamily, Resource
 from quorate.testing.cluster import Cluster
 from quorate.testing.installed import declarations_of
 from quorate_name_server import plugin
 from quorate_name_server.cli.name_server import name_server
-from quorate_name_server.cli.rocketmq import rocketmq
 from quorate_name_server.client import NameServer, SyncNameServer
+
+from tests.support.pages import leaves, options_of, told_below
 
 ROOT = Path(__file__).parents[2]
 TEXT = (ROOT / "docs" / "reference" / "name-server.md").read_text(encoding="utf-8")
@@ -79,27 +79,13 @@ def public(kind: type) -> set[str]:
 
 
 def test_the_command_line_has_what_is_told() -> None:
-    told = {
-        name: set(re.findall(r"`(--[\w-]+)`", row))
-        for name, row in re.findall(r"^\| `quorate name-server ([\w-]+)(.+)$", TEXT, re.MULTILINE)
-    }
-    own = {
-        name: options(each)
-        for name, each in name_server.commands.items()
-        if name not in ("kv-configs", "replica-sets")
-    }
+    own = {words: options_of(each) for words, each in leaves(name_server)}
+    derived = ("kv-config", "replica-set")
 
-    assert told == own
+    assert dict(told_below("name-server", TEXT)) == {
+        **{words: own[words] for words in own if words.partition(" ")[0] not in derived},
+        # The page of its own tells them.
+        "import": {"--store"},
+    }
     told_options = set(re.findall(r"(?<!-)--[a-z][\w-]*", MOVE))
-    assert told_options <= options(rocketmq.commands["import"])
-
-
-def options(command: click.Command) -> set[str]:
-    """Return the options of a command, but for those that every command has."""
-    return {
-        option
-        for parameter in command.params
-        if isinstance(parameter, click.Option)
-        for option in (*parameter.opts, *parameter.secondary_opts)
-        if option not in ("--endpoints", "--output", "-o")
-    }
+    assert told_options <= own["import"]

@@ -8,7 +8,6 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import click
 import pytest
 from quorate.client import Client
 from quorate.shards.routing.query_router import GRACE_S
@@ -24,6 +23,8 @@ from quorate_offset.offsets import validation
 from quorate_offset.subscriptions.apply import MOST_OF_A_KIND, new_group
 from quorate_offset.v1 import service_pb2, subscription_group_service_pb2
 from quorate_offset.v1.commands_pb2 import GroupCommit, OffsetCommit, SubscriptionGroupChange
+
+from tests.support.pages import leaves, options_of, told_below
 
 ROOT = Path(__file__).parents[2]
 PAGE = ROOT / "docs" / "reference" / "offset.md"
@@ -195,14 +196,7 @@ def test_every_method_of_the_client_is_told() -> None:
 
 
 def test_every_command_and_its_options_are_told() -> None:
-    rows = dict(re.findall(r"^\| `quorate offset (\w+)[^`]*` \| (.+) \|$", TEXT, re.MULTILINE))
-    assert sorted(rows) == sorted(offset.commands)
-    for name, command in offset.commands.items():
-        options = [each.opts[0] for each in command.params if isinstance(each, click.Option)]
-        told = re.findall(r"--[a-z-]+", rows[name])
-        assert sorted(set(told) - {"--output", "-o", "--endpoints"}) == sorted(
-            set(options) - {"--output", "-o", "--endpoints"}
-        )
+    assert told_below("offset", TEXT) == {words: options_of(each) for words, each in leaves(offset)}
 
 
 def test_the_limits_are_those_that_are_told() -> None:

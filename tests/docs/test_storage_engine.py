@@ -8,7 +8,6 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import click
 import pytest
 from quorate.plugin import Resource
 from quorate.testing.cluster import Cluster
@@ -18,6 +17,8 @@ from quorate_storage_engine import plugin
 from quorate_storage_engine.cli import engine as command
 from quorate_storage_engine.client import Engines, SyncEngines
 from quorate_storage_engine.v1 import rows_pb2, service_pb2, storage_node_pb2
+
+from tests.support.pages import leaves, options_of, told_below
 
 ROOT = Path(__file__).parents[2]
 PAGE = ROOT / "docs" / "reference" / "storage-engine.md"
@@ -106,23 +107,9 @@ def public(kind: type) -> set[str]:
 
 
 def test_the_command_line_has_what_is_told() -> None:
-    told = {
-        name: set(re.findall(r"`(--[\w-]+)`", row))
-        for name, row in re.findall(r"^\| `quorate engine ([\w-]+)(.+)$", TEXT, re.MULTILINE)
+    assert told_below("engine", TEXT) == {
+        words: options_of(each) for words, each in leaves(command)
     }
-    there = {
-        name: {
-            option
-            for parameter in each.params
-            if isinstance(parameter, click.Option)
-            for option in parameter.opts
-            # What every command has, once `quorate` has been run in this process.
-            if option not in ("--endpoints", "--output", "-o")
-        }
-        for name, each in command.commands.items()
-    }
-
-    assert told == there
 
 
 def test_what_replaces_rocketmqs_calls_is_there() -> None:

@@ -206,7 +206,7 @@ async def test_until_both_are_equal_and_back(node: ours.Ours, etcd: stock.Etcd) 
     [row] = await asyncio.to_thread(run, node, *back)
     assert (row["copied"], row["deleted"]) == (1, 500)
     assert (await pairs(node.port))[1] == (await pairs(etcd.port))[1]
-    [shown] = await asyncio.to_thread(run, node, "status")
+    [shown] = await asyncio.to_thread(run, node, "store", "list")
     assert shown["port"] == node.port
     assert shown["leader"] == shown["node"] == "node1"
     assert 2 <= shown["leases"] <= 5

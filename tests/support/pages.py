@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import re
 import runpy
 import sys
+from collections.abc import Iterator, Mapping
 from functools import cache
 from pathlib import Path
 from typing import Final
@@ -38,3 +40,29 @@ def command_of(words: list[str]) -> click.Command | None:
         if isinstance(found, DeferredCommand):
             found = found.load()
     return found
+
+
+def leaves(group: click.Group) -> Iterator[tuple[str, click.Command]]:
+    """Yield the commands below a group by their words."""
+    for name, each in group.commands.items():
+        if isinstance(each, click.Group):
+            yield from ((f"{name} {words}", found) for words, found in leaves(each))
+        else:
+            yield name, each
+
+
+def options_of(command: click.Command) -> set[str]:
+    """Return the options of a command, but for those that every command has."""
+    return {
+        option
+        for parameter in command.params
+        if isinstance(parameter, click.Option)
+        for option in (*parameter.opts, *parameter.secondary_opts)
+        if option not in ("--endpoints", "--output", "-o")
+    }
+
+
+def told_below(root: str, text: str) -> Mapping[str, set[str]]:
+    """Return the options that a table of a page tells of each command below `quorate ROOT`."""
+    rows = re.findall(rf"^\| `quorate {root} ([a-z -]*[a-z])\b(.+)$", text, re.MULTILINE)
+    return {words: set(re.findall(r"`(--?[a-z][\w-]*)", row)) for words, row in rows}

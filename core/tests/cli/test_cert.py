@@ -54,9 +54,9 @@ def served(node: str, ca: Path, host: str, client: str = "") -> ssl.SSLSocket | 
 
 
 def test_a_node_and_a_client_accept_each_other(run: Run, authority: Path) -> None:
-    assert run("cert", "node", "n1", "--host", "q1.example", "--host", "192.0.2.1").code == 0
-    assert run("cert", "node", "n2").code == 0
-    assert run("cert", "client", "loader").code == 0
+    assert run("cert", "create", "n1", "--host", "q1.example", "--host", "192.0.2.1").code == 0
+    assert run("cert", "create", "n2").code == 0
+    assert run("cert", "create", "--client", "loader").code == 0
 
     for host in ("n1", "q1.example", "192.0.2.1"):
         assert served("n1", authority, host, "loader")
@@ -69,13 +69,13 @@ def test_a_node_and_a_client_accept_each_other(run: Run, authority: Path) -> Non
 
 
 def test_the_settings_that_take_the_files_are_told(run: Run, authority: Path) -> None:
-    told = json.loads(run("cert", "node", "n1", "--output", "json").out)
+    told = json.loads(run("cert", "create", "n1", "--output", "json").out)
     assert told == {
         "tls.cert_file": str(CERTS.absolute() / "n1.pem"),
         "tls.key_file": str(CERTS.absolute() / "n1.key"),
         "tls.ca_file": str(authority.absolute()),
     }
-    assert list(json.loads(run("cert", "client", "c", "--output", "json").out)) == [
+    assert list(json.loads(run("cert", "create", "--client", "c", "--output", "json").out)) == [
         "QUORATE_TLS_CERT",
         "QUORATE_TLS_KEY",
         "QUORATE_TLS_CA",
@@ -83,11 +83,11 @@ def test_the_settings_that_take_the_files_are_told(run: Run, authority: Path) ->
 
 
 def test_nobody_else_may_read_a_key(run: Run, authority: Path) -> None:
-    run("cert", "node", "n1")
+    run("cert", "create", "n1")
     # It was copied without care; the next one is for its owner alone again.
     (CERTS / "n1.key").chmod(0o644)
     before = (CERTS / "n1.key").read_bytes()
-    run("cert", "node", "n1")
+    run("cert", "create", "n1")
     assert (CERTS / "n1.key").read_bytes() != before
     assert {path.name: path.stat().st_mode & 0o077 for path in CERTS.glob("*.key")} == {
         "ca.key": 0,
@@ -110,7 +110,7 @@ def test_an_authority_is_never_replaced(run: Run, authority: Path, left: str) ->
 
 
 def test_an_authority_that_is_not_there_is_to_be_made(run: Run) -> None:
-    ran = run("cert", "node", "n1")
+    ran = run("cert", "create", "n1")
     assert (ran.code, ran.err) == (
         1,
         f"error: {CERTS} has no authority; make one with `quorate cert init`\n",
@@ -120,14 +120,14 @@ def test_an_authority_that_is_not_there_is_to_be_made(run: Run) -> None:
 @pytest.mark.parametrize("name", ["ca.pem", "ca.key"])
 def test_an_authority_that_is_damaged_is_named(run: Run, authority: Path, name: str) -> None:
     (CERTS / name).write_text("nothing")
-    ran = run("cert", "client", "c")
+    ran = run("cert", "create", "--client", "c")
     assert ran.code == 1
     assert ran.err.startswith(f"error: the authority in {CERTS} cannot be used: ")
 
 
 @pytest.mark.parametrize("name", ["", "ca", "../n1", "a/b"])
 def test_a_name_that_is_no_file_s_is_refused(run: Run, authority: Path, name: str) -> None:
-    ran = run("cert", "client", name)
+    ran = run("cert", "create", "--client", name)
     assert (ran.code, ran.err) == (
         1,
         f"error: {name!r} is not a valid certificate name; choose another name\n",
@@ -136,7 +136,7 @@ def test_a_name_that_is_no_file_s_is_refused(run: Run, authority: Path, name: st
 
 
 def test_a_host_that_cannot_stand_in_a_certificate_is_refused(run: Run, authority: Path) -> None:
-    ran = run("cert", "node", "n1", "--host", "käse.example")
+    ran = run("cert", "create", "n1", "--host", "käse.example")
     assert ran.code == 1
     assert ran.err.startswith("error: cannot make a certificate for n1, käse.example: ")
     assert ran.err.endswith("; write the names in ASCII, as in the DNS\n")

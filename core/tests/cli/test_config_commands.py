@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 def test_show_prints_every_default(run: Run, install: Install) -> None:
     install("notes")
 
-    ran = run("config", "show")
+    ran = run("config", "get")
 
     shown = tomllib.loads(ran.out)
     assert (ran.code, ran.err) == (0, "")
@@ -23,9 +23,9 @@ def test_show_prints_every_default(run: Run, install: Install) -> None:
 
 
 def test_show_as_json_says_the_same(run: Run) -> None:
-    shown = tomllib.loads(run("config", "show").out)
+    shown = tomllib.loads(run("config", "get").out)
 
-    assert json.loads(run("config", "show", "--output", "json").out) == shown
+    assert json.loads(run("config", "get", "--output", "json").out) == shown
 
 
 def test_the_file_here_is_read_and_the_environment_lies_over_it(
@@ -34,7 +34,7 @@ def test_the_file_here_is_read_and_the_environment_lies_over_it(
     Path("quorate.toml").write_text('[node]\nname = "here"\nport = 7500\n')
     monkeypatch.setenv("QUORATE__NODE__PORT", "7600")
 
-    node = tomllib.loads(run("config", "show").out)["node"]
+    node = tomllib.loads(run("config", "get").out)["node"]
 
     assert (node["name"], node["port"]) == ("here", 7600)
 
@@ -46,7 +46,7 @@ def test_option_before_environment_before_the_file_here(
         Path(f"{name}.toml").write_text(f'[node]\nname = "{name}"\n')
 
     def name_of(*args: str) -> object:
-        return tomllib.loads(run(*args, "config", "show").out)["node"]["name"]
+        return tomllib.loads(run(*args, "config", "get").out)["node"]["name"]
 
     assert name_of() == "quorate"
     monkeypatch.setenv("QUORATE_CONFIG", "variable.toml")
@@ -93,7 +93,7 @@ def test_everything_that_is_wrong_is_told_at_once(run: Run, install: Install) ->
 def test_what_is_wrong_is_told_in_parts_to_a_program(run: Run) -> None:
     Path("quorate.toml").write_text("[node]\nprot = 1\n")
 
-    ran = run("config", "show", "--output", "json")
+    ran = run("config", "get", "--output", "json")
 
     told = json.loads(ran.err)
     assert told["exit_code"] == ran.code == 3
@@ -172,7 +172,7 @@ def test_check_looks_into_the_directory_and_changes_nothing(run: Run) -> None:
 def test_schema_has_the_sections_of_core_and_of_plugins(run: Run, install: Install) -> None:
     install("notes")
 
-    ran = run("config", "schema")
+    ran = run("config", "get", "--schema")
 
     schema = json.loads(ran.out)
     assert "timing" in schema["properties"]

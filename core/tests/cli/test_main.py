@@ -429,7 +429,7 @@ def test_what_a_command_writes_is_its_users_alone(
     monkeypatch.setattr("quorate.config.render", render)
     before = os.umask(0o022)
     try:
-        assert main(["config", "show"]) == 0
+        assert main(["config", "get"]) == 0
         # But for what is to be shared.
         assert main(["cert", "init"]) == 0
         assert os.umask(0o022) == 0o022

@@ -246,25 +246,25 @@ def test_a_shard_is_shown_in_every_detail_and_large_numbers_as_text(
         ]
     )
 
-    rows = json.loads(run("shard", "debug", "metadata/0", "--output", "json").out)
+    rows = json.loads(run("shard", "get", "metadata/0", "--output", "json").out)
 
     assert rows[0]["applied_index"] == str(1 << 60)
     assert rows[0]["term"] == (1 << 53) - 1
     assert rows[0]["members"] == [{"node": "node1", "replica": str(1 << 63), "voter": True}]
     assert {field.name for field in ReplicaReport.DESCRIPTOR.fields} - {"shard"} < set(rows[0])
     assert rows[1]["problem"].startswith("does not answer: ")
-    assert "role" in run("shard", "debug", "metadata/0").out
+    assert "role" in run("shard", "get", "metadata/0").out
 
 
 def test_a_replica_that_is_not_there_or_broken_is_told(run: Run, node: FakeNode) -> None:
     node.status = NodeStatusResponse(broken=[{"shard": "metadata/0", "error": "damaged"}])
 
-    [row] = json.loads(run("shard", "debug", "metadata/0", "--output", "json").out)
+    [row] = json.loads(run("shard", "get", "metadata/0", "--output", "json").out)
     assert row == {"node": "node1", "problem": "cannot be opened: damaged"}
 
 
 def test_an_unknown_shard_is_told_with_those_that_there_are(run: Run, node: FakeNode) -> None:
-    ran = run("shard", "debug", "toy/1")
+    ran = run("shard", "get", "toy/1")
 
     assert ran.code == 1
     assert ran.err == "error: there is no shard toy/1; name one of metadata/0\n"
@@ -352,7 +352,7 @@ def test_nothing_is_recovered_that_is_not_confirmed(run: Run, node: FakeNode, no
 def test_the_shard_of_a_key_is_shown(
     run: Run, node: FakeNode, arguments: tuple[str, ...], shard_key: bytes
 ) -> None:
-    ran = run("shard", "of", "metadata", *arguments, "--output", "json")
+    ran = run("shard", "find", "metadata", *arguments, "--output", "json")
 
     assert json.loads(ran.out) == [
         {"shard": "metadata/0", "slot": slot_of(shard_key), "leader": "node1", "nodes": ["node1"]}
@@ -371,7 +371,7 @@ def test_the_shard_of_a_key_is_shown(
 def test_the_shard_of_what_is_no_key_is_refused(
     run: Run, node: FakeNode, arguments: tuple[str, ...], code: int, told: str
 ) -> None:
-    ran = run("shard", "of", *arguments)
+    ran = run("shard", "find", *arguments)
 
     assert ran.code == code
     assert told in ran.err

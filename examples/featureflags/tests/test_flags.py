@@ -83,7 +83,7 @@ def test_a_segment_ends_and_a_project_goes_with_all_it_has(cli: Cli) -> None:
 
 
 def test_flags_on_the_command_line(cli: Cli) -> None:
-    flags = ("featureflags", "flags")
+    flags = ("featureflags", "flag")
     ran = cli.run(*flags, "create", *PROD, "light", "--type", "text", "--default-value", "dim")
     assert ran.exit_code == 0, ran.error
     ran = cli.run(*flags, "rollout", *PROD, "light", "--rules", '[{"value": "on", "percent": 5}]')
@@ -92,7 +92,7 @@ def test_flags_on_the_command_line(cli: Cli) -> None:
     assert (ran.exit_code, "would empty rules" in ran.error) == (2, True)
     assert cli.run(*flags, "get", *PROD, "light").rows[0]["version"] == 1
     assert [row["key"] for row in cli.run(*flags, "list", "--type", "text").rows] == ["light"]
-    states = cli.run("featureflags", "flags-states", "list", *PROD, "light").rows
+    states = cli.run("featureflags", "flags-state", "list", *PROD, "light").rows
     assert [row["number"] for row in states] == [1, 2]
 
 

@@ -11,7 +11,7 @@ def quorate() -> Iterator[Cli]:
 
 
 def test_salutations_are_listed_with_their_wording(quorate: Cli) -> None:
-    rows = quorate.run("greeting", "salutations").rows
+    rows = quorate.run("greeting", "salutation", "list").rows
     assert {"salutation": "moin", "wording": "Moin, {name}!"} in rows
 
 

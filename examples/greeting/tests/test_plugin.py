@@ -54,7 +54,7 @@ def test_clients_cannot_do_what_timers_and_controllers_do() -> None:
 def test_the_command_line_loads_its_group() -> None:
     [command] = declarations_of(plugin, CliCommand)
 
-    assert sorted(command.load().commands) == ["salutations", "salute"]  # type: ignore[attr-defined]
+    assert sorted(command.load().commands) == ["salutation", "salute"]  # type: ignore[attr-defined]
 
 
 def test_the_own_salutations_come_through_the_extension_point() -> None:

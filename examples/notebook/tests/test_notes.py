@@ -91,24 +91,24 @@ def test_the_service_refuses_items_in_their_places(node: MemoryNode) -> None:
 
 
 def test_notes_on_the_command_line(cli: Cli) -> None:
-    made = cli.run("notebook", "notes", "create", "milk", "--text", "two", "--color", "green")
+    made = cli.run("notebook", "note", "create", "milk", "--text", "two", "--color", "green")
     assert (made.exit_code, made.rows[0]["color"]) == (0, "green")
-    assert cli.run("notebook", "notes", "create", "milk", "--text", "two").exit_code != 0
-    cli.run("notebook", "notes", "create", "milk", "--text", "three", "--replace")
-    cli.run("notebook", "notes", "append", "milk", "--text", "bottles")
-    cli.run("notebook", "notes", "update", "milk", "--color", "yellow")
+    assert cli.run("notebook", "note", "create", "milk", "--text", "two").exit_code != 0
+    cli.run("notebook", "note", "create", "milk", "--text", "three", "--replace")
+    cli.run("notebook", "note", "append", "milk", "--text", "bottles")
+    cli.run("notebook", "note", "update", "milk", "--color", "yellow")
 
-    [shown] = cli.run("notebook", "notes", "get", "milk").rows
+    [shown] = cli.run("notebook", "note", "get", "milk").rows
     assert (shown["text"], shown["color"]) == ("three bottles", "yellow")
-    assert not cli.run("notebook", "notes", "list", "--color", "green").rows
-    assert len(cli.run("notebook", "notes", "list", "--color", "yellow").rows) == 1
-    wrong = cli.run("notebook", "notes", "update", "milk", "--color", "red")
+    assert not cli.run("notebook", "note", "list", "--color", "green").rows
+    assert len(cli.run("notebook", "note", "list", "--color", "yellow").rows) == 1
+    wrong = cli.run("notebook", "note", "update", "milk", "--color", "red")
     assert wrong.exit_code == 2
     assert "--color" in wrong.error
-    cli.run("notebook", "notes", "update", "milk", "--text", "one", "--clear", "color")
-    assert cli.run("notebook", "notes", "get", "milk").rows[0]["color"] == "unspecified"
-    assert cli.run("notebook", "notes", "delete", "milk").exit_code == 0
-    assert cli.run("notebook", "notes", "get", "milk").error.startswith("NOT_FOUND")
+    cli.run("notebook", "note", "update", "milk", "--text", "one", "--clear", "color")
+    assert cli.run("notebook", "note", "get", "milk").rows[0]["color"] == "unspecified"
+    assert cli.run("notebook", "note", "delete", "milk").exit_code == 0
+    assert cli.run("notebook", "note", "get", "milk").error.startswith("NOT_FOUND")
 
 
 def test_notes_are_a_table(node: MemoryNode) -> None:

@@ -21,7 +21,7 @@ def test_the_declaration_is_told(printed: list[str]) -> None:
         "| Key | `name` |",
         "| Shard key | `name` |",
         "| Python | `from quorate_notebook.notes import NOTES`, then `client.records(NOTES)` |",
-        r"| Command line | `quorate notebook notes append\|create\|delete\|get\|list\|put\|update"
+        r"| Command line | `quorate notebook note append\|create\|delete\|get\|list\|put\|update"
         r"\|watch` |",
         "| Spark | table `notebook.notes` |",
     } <= set(printed)

@@ -106,7 +106,7 @@ def test_a_connector_from_its_file_to_its_end(screen: Screen) -> None:
         [f"zone={screen.tenant}"],
     )
 
-    [shown] = screen.run("show", screen.tenant, "orders")
+    [shown] = screen.run("get", screen.tenant, "orders")
     config = shown["config"]
     assert isinstance(config, bytes)
     assert json.loads(config)["format"] == "lines"
@@ -117,7 +117,7 @@ def test_a_connector_from_its_file_to_its_end(screen: Screen) -> None:
     assert (updated["version"], updated["tasks_max"]) == (2, 3)
     [back] = screen.run("roll-back", screen.tenant, "orders", "1")
     assert (back["version"], back["tasks_max"]) == (3, 2)
-    assert [each["version"] for each in screen.run("versions", screen.tenant, "orders")] == [
+    assert [each["version"] for each in screen.run("version", "list", screen.tenant, "orders")] == [
         3,
         2,
         1,
@@ -127,14 +127,14 @@ def test_a_connector_from_its_file_to_its_end(screen: Screen) -> None:
         [aimed] = screen.run(command, screen.tenant, "orders")
         assert aimed["target"] == target
     screen.run("restart", screen.tenant, "orders", "1")
-    newest = screen.run("history", screen.tenant, "orders", "1")[0]
+    newest = screen.run("task", "history", screen.tenant, "orders", "1")[0]
     assert (newest["to"], newest["reason"]) == ("unassigned", "restarted")
 
     screen.run("delete", screen.tenant, "orders", exit_code=1, input="n\n")
     assert screen.run("list", screen.tenant) != []
     screen.run("delete", screen.tenant, "orders", "--yes")
     assert screen.run("list", screen.tenant) == []
-    screen.run("show", screen.tenant, "orders", exit_code=2)
+    screen.run("get", screen.tenant, "orders", exit_code=2)
     assert f"there is no connector orders of tenant {screen.tenant}" in screen.said
 
 
@@ -148,10 +148,14 @@ def test_lists_say_that_there_is_more(screen: Screen) -> None:
     assert screen.run("list", "--type", "kafka") == []
     assert len(screen.run("list", screen.tenant, "--limit", "2")) == 2
     assert "there are more than 2" in screen.said
-    assert [each["connector"] for each in screen.run("status", screen.tenant)] == ["a1", "a2", "b1"]
-    [task] = screen.run("status", screen.tenant, "a2")
+    assert [each["connector"] for each in screen.run("task", "list", screen.tenant)] == [
+        "a1",
+        "a2",
+        "b1",
+    ]
+    [task] = screen.run("task", "list", screen.tenant, "a2")
     assert (task["connector"], task["task"], task["state"]) == ("a2", 0, "unassigned")
-    assert screen.run("status", "--state", "failed") == []
+    assert screen.run("task", "list", "--state", "failed") == []
 
 
 def test_workers_are_drained_and_undrained(screen: Screen) -> None:
@@ -162,21 +166,23 @@ def test_workers_are_drained_and_undrained(screen: Screen) -> None:
 
     def assigned() -> bool | None:
         return (
-            True if len(screen.run("status", screen.tenant, "--state", "assigned")) == 2 else None
+            True
+            if len(screen.run("task", "list", screen.tenant, "--state", "assigned")) == 2
+            else None
         )
 
     until(assigned)
-    [worker] = screen.run("workers")
+    [worker] = screen.run("worker", "list")
     assert (worker["worker"], worker["registered"], worker["tasks"]) == ("w1", True, 2)
-    assert len(screen.run("status", "--worker", "w1")) == 2
-    [drained] = screen.run("drain", "w1", "--release-timeout", "0.5")
+    assert len(screen.run("task", "list", "--worker", "w1")) == 2
+    [drained] = screen.run("worker", "drain", "w1", "--release-timeout", "0.5")
     assert drained["draining"] is True
-    [undrained] = screen.run("undrain", "w1")
+    [undrained] = screen.run("worker", "undrain", "w1")
     assert undrained["draining"] is False
 
 
 def test_types_are_listed_with_their_fields(screen: Screen) -> None:
-    rows = {each["type"]: each for each in screen.run("types")}
+    rows = {each["type"]: each for each in screen.run("type", "list")}
 
     assert list(rows) == ["file", "kafka", "mqtt_bridge", "webhook"]
     assert rows["file"]["required"] == ["topic", "path"]

@@ -94,7 +94,7 @@ def test_a_command_ends_when_its_lock_is_lost(cluster: Cluster, q: Client) -> No
         [claim] = coordination.claims.list(lock="jobs/a")
         assert (name, token) == ("jobs/a", str(claim.token))
         with Cli(q) as shell:
-            assert shell.run("lease", "end", claim.lease).exit_code == 0
+            assert shell.run("lease", "delete", claim.lease).exit_code == 0
 
         # An eighth of a second after it was asked to end it is killed.
         assert said(ran) in ("ended", "")
@@ -166,15 +166,15 @@ def test_locks_claims_leaders_and_leases_are_shown(q: Client) -> None:
     with Cli(q) as shell, coordination.election("lead").campaign(value=b"here", owner="me") as held:
         [shown] = shell.run("lock", "list", "lead").rows
         assert (shown["name"], shown["owner"], shown["token"]) == ("lead", "me", held.token)
-        [claim] = shell.run("lock", "show", "lead").rows
+        [claim] = shell.run("lock", "get", "lead").rows
         assert (claim["token"], claim["created_at"] != "") == (held.token, True)
-        [leader] = shell.run("election", "leader", "lead").rows
+        [leader] = shell.run("election", "get", "lead").rows
         assert leader == {"token": held.token, "owner": "me", "value": b"here"}
         [lease] = shell.run("lease", "list", "lead/").rows
         assert (lease["name"], lease["holds"]) == (claim["lease"], 1)
     with Cli(q) as shell:
-        assert shell.run("election", "leader", "lead").rows == []
-        assert shell.run("lease", "end", "lead/gone").error.startswith("NOT_FOUND")
+        assert shell.run("election", "get", "lead").rows == []
+        assert shell.run("lease", "delete", "lead/gone").error.startswith("NOT_FOUND")
 
 
 def test_tokens_that_shut_out_others_are_forgotten(q: Client) -> None:

@@ -60,7 +60,7 @@ def run(cluster: Cluster, capsys: pytest.CaptureFixture[str]) -> Run:
 
 
 def test_routes_brokers_and_topics_are_shown(names: SyncNameServer, run: Run) -> None:
-    [row] = run("name-server", "routes", "orders", "none", "--mode", "consistent")
+    [row] = run("name-server", "route", "get", "orders", "none", "--mode", "consistent")
     assert row == {
         "topic": "orders",
         "broker": "broker-a",
@@ -70,37 +70,37 @@ def test_routes_brokers_and_topics_are_shown(names: SyncNameServer, run: Run) ->
         "perm": 6,
         "addresses": {"0": "10.0.0.1:10911"},
     }
-    [member] = run("name-server", "brokers", "--cluster", "C1", "--mode", "consistent")
+    [member] = run("name-server", "broker", "list", "--cluster", "C1", "--mode", "consistent")
     assert (member["address"], member["topics"], member["confirmed"]) == (
         "10.0.0.1:10911",
         2,
         True,
     )
-    assert run("name-server", "brokers", "broker-z", "--mode", "consistent") == []
-    topics = run("name-server", "topics", "--mode", "consistent")
+    assert run("name-server", "broker", "list", "broker-z", "--mode", "consistent") == []
+    topics = run("name-server", "topic", "list", "--mode", "consistent")
     assert topics == [{"topic": "bills"}, {"topic": "orders"}]
 
 
 def test_permissions_topics_and_members_are_changed(names: SyncNameServer, run: Run) -> None:
     expected = [{"broker": "broker-a", "topics": 2}]
-    assert run("name-server", "wipe-write-permission", "broker-a") == expected
-    assert run("name-server", "routes", "orders", "--mode", "consistent")[0]["perm"] == 4
-    assert run("name-server", "add-write-permission", "broker-a") == expected
-    deleted = run("name-server", "delete-topic", "orders", "--cluster", "C1")
+    assert run("name-server", "broker", "wipe-write-permission", "broker-a") == expected
+    assert run("name-server", "route", "get", "orders", "--mode", "consistent")[0]["perm"] == 4
+    assert run("name-server", "broker", "add-write-permission", "broker-a") == expected
+    deleted = run("name-server", "topic", "delete", "orders", "--cluster", "C1")
     assert deleted == [{"topic": "orders", "brokers": 1}]
-    [left] = run("name-server", "unregister", "broker-a", "10.0.0.1:10911")
+    [left] = run("name-server", "broker", "unregister", "broker-a", "10.0.0.1:10911")
     assert left["removed"]
-    assert run("name-server", "brokers", "--mode", "consistent") == []
+    assert run("name-server", "broker", "list", "--mode", "consistent") == []
 
 
 def test_settings_are_kept_by_namespace(names: SyncNameServer, run: Run) -> None:
-    run("name-server", "kv-configs", "put", "limits", "rate", "--value", "100")
+    run("name-server", "kv-config", "put", "limits", "rate", "--value", "100")
     row = names.settings.get("limits", "rate")
     assert row is not None
     assert row.value == "100"
-    [listed] = run("name-server", "kv-configs", "list", "limits")
+    [listed] = run("name-server", "kv-config", "list", "limits")
     assert listed["value"] == "100"
-    run("name-server", "kv-configs", "delete", "limits", "rate")
+    run("name-server", "kv-config", "delete", "limits", "rate")
     assert names.settings.get("limits", "rate") is None
 
 
@@ -158,7 +158,7 @@ def store(tmp_path: Path) -> Path:
 def test_the_store_of_a_broker_is_imported(
     names: SyncNameServer, q: Client, run: Run, store: Path
 ) -> None:
-    command = ("rocketmq", "import", "--store", str(store), "--tenant", "acme")
+    command = ("name-server", "import", "--store", str(store), "--tenant", "acme")
     assert run(*command, "--broker", "broker-a") == [
         {"what": "topics", "found": 2, "taken": 1, "kept": 1, "refused": 0},
         {"what": "offsets", "found": 4, "taken": 4, "kept": 0, "refused": 0},
@@ -192,7 +192,7 @@ def offset_of(offsets: SyncOffsets, group: str, topic: str, queue: int) -> int:
 def test_a_broker_that_is_not_there_yet_is_registered_by_its_import(
     names: SyncNameServer, run: Run, store: Path
 ) -> None:
-    command = ("rocketmq", "import", "--store", str(store), "--no-offsets", "--no-groups")
+    command = ("name-server", "import", "--store", str(store), "--no-offsets", "--no-groups")
     [refused] = run(*command, "--broker", "broker-b")
     assert refused["refused"] == 2
     at = ("--broker", "broker-b", "--address", "10.0.0.2:10911", "--cluster", "C1")
@@ -206,7 +206,7 @@ def test_a_broker_that_is_not_there_yet_is_registered_by_its_import(
 def test_what_is_not_there_or_cannot_be_read_is_said(
     names: SyncNameServer, run: Run, store: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    command = ("rocketmq", "import", "--store", str(store), "--broker", "broker-a")
+    command = ("name-server", "import", "--store", str(store), "--broker", "broker-a")
     assert "--tenant" in run(*command, exit_code=2)
     (store / "config" / "topics.json").write_text('{"topicConfigTable":{"orders":{}}}')
     assert "topics.json is not in a broker's format" in run(

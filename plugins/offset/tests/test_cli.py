@@ -59,7 +59,7 @@ def screen(memory: Any) -> Iterator[Screen]:
 
 
 def test_groups_are_listed_by_tenant_and_name(screen: Screen) -> None:
-    rows = screen.run("groups")
+    rows = screen.run("group", "list")
     assert [(row["tenant"], row["group"], row["generation"]) for row in rows] == [
         ("acme", "readers", 0),
         ("acme", "writers", 3),
@@ -75,15 +75,15 @@ def test_groups_are_listed_by_tenant_and_name(screen: Screen) -> None:
         "committed_at",
     }
     assert rows[0]["revision"] > 0
-    assert [row["group"] for row in screen.run("groups", "--tenant", "acme", "--prefix", "w")] == [
-        "writers"
-    ]
-    assert len(screen.run("groups", "--limit", "2")) == 2
-    assert "--prefix requires --tenant" in screen.run("groups", "--prefix", "w", exit_code=2)
+    assert [
+        row["group"] for row in screen.run("group", "list", "--tenant", "acme", "--prefix", "w")
+    ] == ["writers"]
+    assert len(screen.run("group", "list", "--limit", "2")) == 2
+    assert "--prefix requires --tenant" in screen.run("group", "list", "--prefix", "w", exit_code=2)
 
 
 def test_the_offsets_of_a_group_are_shown(screen: Screen) -> None:
-    [row] = screen.run("show", "acme", "writers")
+    [row] = screen.run("list", "acme", "writers")
     assert row == {
         "topic": "a/b",
         "partition": 0,
@@ -91,8 +91,8 @@ def test_the_offsets_of_a_group_are_shown(screen: Screen) -> None:
         "committed_at": "1970-01-01T00:00:01.000+00:00",
         "metadata": "m",
     }
-    assert screen.run("show", "acme", "readers", "--topic", "other") == []
-    assert len(screen.run("show", "acme", "readers", "--topic", "orders")) == 2
+    assert screen.run("list", "acme", "readers", "--topic", "other") == []
+    assert len(screen.run("list", "acme", "readers", "--topic", "orders")) == 2
 
 
 def test_offsets_are_reset_to_an_offset_and_to_another_group(screen: Screen) -> None:
@@ -100,11 +100,11 @@ def test_offsets_are_reset_to_an_offset_and_to_another_group(screen: Screen) -> 
     assert told == [{"tenant": "acme", "group": "readers", "offsets_set": 2}]
     one = ("--topic", "orders", "--partition", "1", "--generation", "5")
     screen.run("reset", "acme", "readers", "--to-offset", "4", *one)
-    assert [row["offset"] for row in screen.run("show", "acme", "readers")] == [3, 4]
-    assert [row["generation"] for row in screen.run("groups", "--tenant", "acme")] == [5, 3]
+    assert [row["offset"] for row in screen.run("list", "acme", "readers")] == [3, 4]
+    assert [row["generation"] for row in screen.run("group", "list", "--tenant", "acme")] == [5, 3]
 
     screen.run("reset", "acme", "copy", "--to-group", "readers")
-    assert [row["offset"] for row in screen.run("show", "acme", "copy")] == [3, 4]
+    assert [row["offset"] for row in screen.run("list", "acme", "copy")] == [3, 4]
 
 
 def test_a_reset_names_one_target(screen: Screen) -> None:
@@ -127,36 +127,36 @@ def test_offsets_are_deleted_by_partition_by_topic_and_all(screen: Screen) -> No
         == 1
     )
     assert screen.run("delete", "--yes", "acme", "writers", "--all")[0]["offsets_deleted"] == 1
-    assert len(screen.run("show", "beta", "readers")) == 2
+    assert len(screen.run("list", "beta", "readers")) == 2
 
 
 def test_a_deletion_of_everything_is_asked_for(screen: Screen) -> None:
     assert "--topic and --all" in screen.run("delete", "acme", "readers", exit_code=2)
     both = ("--all", "--topic", "orders")
     assert "--topic and --all" in screen.run("delete", "acme", "readers", *both, exit_code=2)
-    assert len(screen.run("show", "acme", "readers")) == 2
+    assert len(screen.run("list", "acme", "readers")) == 2
 
 
 def test_lag_is_shown_against_ends(screen: Screen) -> None:
     ends = ("--end", "orders/0=15", "--end", "orders/7=4")
-    assert screen.run("lag", "acme", "readers", *ends) == [
+    assert screen.run("group", "lag", "acme", "readers", *ends) == [
         {"topic": "orders", "partition": 0, "offset": 10, "end": 15, "lag": 5},
         {"topic": "orders", "partition": 7, "offset": None, "end": 4, "lag": 4},
     ]
-    [row] = screen.run("lag", "acme", "writers", "--end", "a/b/0=9")
+    [row] = screen.run("group", "lag", "acme", "writers", "--end", "a/b/0=9")
     assert (row["topic"], row["lag"]) == ("a/b", 2)
 
 
 @pytest.mark.parametrize("wrong", ["orders=1", "orders/x=1", "orders/1", "/1=1", "orders/1=-1"])
 def test_an_end_that_cannot_be_read_is_a_usage_error(screen: Screen, wrong: str) -> None:
     assert "TOPIC/PARTITION=OFFSET" in screen.run(
-        "lag", "acme", "readers", "--end", wrong, exit_code=2
+        "group", "lag", "acme", "readers", "--end", wrong, exit_code=2
     )
 
 
 def test_the_command_line_asks_a_cluster(
     cluster: Cluster, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    arguments = ["offset", "groups", "--tenant", "nobody", "--output", "json"]
+    arguments = ["offset", "group", "list", "--tenant", "nobody", "--output", "json"]
     assert main([*arguments, "--endpoints", cluster.endpoints]) == 0
     assert json.loads(capsys.readouterr().out) == []

@@ -1,4 +1,4 @@
-"""`quorate spark check`: what it tells of files, without a cluster and without Java."""
+"""`quorate spark load check`: what it tells of files, without a cluster and without Java."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def check(monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]) ->
     def checked(path: Path, *options: str, table: str = "kv.pairs") -> tuple[int, Any]:
         given = ["--table", table, "--path", str(path), *options, "--output", "json"]
         capfd.readouterr()
-        code = main(["spark", "check", *given])
+        code = main(["spark", "load", "check", *given])
         said = capfd.readouterr()
         return code, json.loads(said.out)[0] if said.out else said.err
 

@@ -1,4 +1,4 @@
-"""`quorate load`, `export` and `loads`, on a real cluster."""
+"""`quorate spark load run`, `export` and `loads`, on a real cluster."""
 
 from __future__ import annotations
 
@@ -44,7 +44,14 @@ def test_files_are_loaded_and_exported_again(
     file.write_text("\n".join(["key,value,ttl_ms", *lines, ",nothing,"]))
     letters = tmp_path / "letters"
     [told] = run(
-        "load", str(file), "--table", "kv.pairs", "--load-id", "cli", "--dead-letters", str(letters)
+        *("spark", "load", "run"),
+        str(file),
+        "--table",
+        "kv.pairs",
+        "--load-id",
+        "cli",
+        "--dead-letters",
+        str(letters),
     )
 
     assert (told["rows"], told["bad_rows"], told["state"]) == (50, 1, "finished")
@@ -55,7 +62,14 @@ def test_files_are_loaded_and_exported_again(
     out = tmp_path / "out"
     condition = "key >= cast('cli/1' as binary) and key < cast('cli/2' as binary)"
     [told] = run(
-        "export", str(out), "--table", "kv.pairs", "--format", "json", "--where", condition
+        *("spark", "export"),
+        str(out),
+        "--table",
+        "kv.pairs",
+        "--format",
+        "json",
+        "--where",
+        condition,
     )
     lines = [line for part in out.glob("*.json") for line in part.read_text().splitlines()]
     rows = [json.loads(line) for line in lines]
@@ -63,14 +77,23 @@ def test_files_are_loaded_and_exported_again(
     assert {"key": "cli/12", "value": "v12", "ttl_ms": 3_600_000} in rows
     # What was exported is loaded again.
     columns = tmp_path / "columns"
-    export = ("export", str(columns), "--table", "kv.pairs", "--format", "parquet")
+    export = ("spark", "export", str(columns), "--table", "kv.pairs", "--format", "parquet")
     [told] = run(*export, "--where", condition)
     assert told["rows"] == 11
     for exported in (out, columns):
-        load = ("load", str(exported), "--table", "kv.pairs", "--load-id", exported.name)
+        load = (
+            "spark",
+            "load",
+            "run",
+            str(exported),
+            "--table",
+            "kv.pairs",
+            "--load-id",
+            exported.name,
+        )
         [told] = run(*load)
         assert told["rows"] == 11
-    assert "exists already" in run("export", str(out), "--table", "kv.pairs", fails=True)
+    assert "exists already" in run("spark", "export", str(out), "--table", "kv.pairs", fails=True)
 
 
 @pytest.mark.ci
@@ -79,21 +102,21 @@ def test_loads_are_listed_taken_back_and_forgotten(
 ) -> None:
     file = tmp_path / "rows.json"
     file.write_text("\n".join(json.dumps({"key": f"taken/{n}", "value": "v"}) for n in range(20)))
-    load = ("load", str(file), "--table", "kv.pairs", "--load-id", "taken")
+    load = ("spark", "load", "run", str(file), "--table", "kv.pairs", "--load-id", "taken")
     run(*load, "--conflict", "insert_only")
 
-    [listed] = [each for each in run("loads", "list") if each["load_id"] == "taken"]
+    [listed] = [each for each in run("spark", "load", "list") if each["load_id"] == "taken"]
     assert (listed["rows"], listed["state"], listed["partitions"]) == (20, "finished", "1/1")
-    assert [each["rows"] for each in run("loads", "show", "taken", "--follow")] == [20]
-    assert "confirm with --yes" in run("loads", "abort", "taken", fails=True)
-    assert [each["rows"] for each in run("loads", "abort", "taken", "--dry-run")] == [20]
-    [aborted] = run("loads", "abort", "taken", "--yes")
+    assert [each["rows"] for each in run("spark", "load", "get", "taken", "--follow")] == [20]
+    assert "confirm with --yes" in run("spark", "load", "abort", "taken", fails=True)
+    assert [each["rows"] for each in run("spark", "load", "abort", "taken", "--dry-run")] == [20]
+    [aborted] = run("spark", "load", "abort", "taken", "--yes")
     assert aborted["removed"] == 20
     assert client.kv.get("taken/3") is None
     assert "was aborted" in run(*load, "--conflict", "insert_only", fails=True)
-    run("loads", "forget", "taken")
-    assert "there is no load taken" in run("loads", "show", "taken", fails=True)
-    assert "there is no load taken" in run("loads", "abort", "taken", fails=True)
+    run("spark", "load", "forget", "taken")
+    assert "there is no load taken" in run("spark", "load", "get", "taken", fails=True)
+    assert "there is no load taken" in run("spark", "load", "abort", "taken", fails=True)
 
 
 @pytest.mark.ci
@@ -110,7 +133,7 @@ def test_what_cannot_be_loaded_is_told_in_a_sentence(
 ) -> None:
     file = tmp_path / name
     file.write_text(content)
-    said = run("load", str(file), "--table", table, fails=True)
+    said = run("spark", "load", "run", str(file), "--table", table, fails=True)
 
     assert told in said
     assert "Traceback" not in said

@@ -259,22 +259,22 @@ def test_shards_and_segments_are_shown(q: Client) -> None:
     screen, engines = Screen(q), SyncEngines(q)
     state = engines.create_shard(command("shown", topic="orders"))
 
-    [row] = screen.run("shards", "--tenant", "acme", "--topic", "orders")
+    [row] = screen.run("shard", "list", "--tenant", "acme", "--topic", "orders")
     assert (row["name"], row["status"], row["replicas"], row["segments"]) == (
         "shown",
         "running",
         3,
         1,
     )
-    assert [row["name"] for row in screen.run("shards", "--prefix", "sh")] == ["shown"]
-    few = screen.run("shards", "--limit", "1", says="there are more than 1")
+    assert [row["name"] for row in screen.run("shard", "list", "--prefix", "sh")] == ["shown"]
+    few = screen.run("shard", "list", "--limit", "1", says="there are more than 1")
     assert [row["name"] for row in few] == ["base-0"]
-    [row] = screen.run("segments", "--shard", "shown", "--engine", "b")
+    [row] = screen.run("segment", "list", "--shard", "shown", "--engine", "b")
     assert (row["status"], row["leader"]) == ("writing", state.segment.leader)
     assert row["replicas"] == row["in_sync"] == list(state.segment.replicas)
     assert (row["start_offset"], row["end_offset"]) == (0, None)
-    assert screen.run("segments", "--unavailable") == []
-    assert screen.run("segments", "--under-replicated", "--shard", "shown") == []
+    assert screen.run("segment", "list", "--unavailable") == []
+    assert screen.run("segment", "list", "--under-replicated", "--shard", "shown") == []
     remove(q, "shown")
 
 
@@ -284,16 +284,18 @@ def test_it_is_shown_who_is_in_sync_and_who_would_lead(q: Client) -> None:
     leader, second, third = segment.replicas
     segment = engines.update_isr(isr_update(q, segment, [leader, second]))
 
-    rows = screen.run("isr", "synced")
+    rows = screen.run("replica", "list", "synced")
     assert [(row["engine"], row["state"]) for row in rows] == [
         (leader, "leader"),
         (second, "in-sync"),
         (third, "behind"),
     ]
     assert {row["segment_epoch"] for row in rows} == {segment.segment_epoch}
-    assert screen.run("isr", "synced", "0") == rows
-    screen.run("isr", "synced", "7", exit_code=2, says="there is no segment 7 of synced")
-    screen.run("isr", "none", exit_code=2, says="there is no engine shard none")
+    assert screen.run("replica", "list", "synced", "0") == rows
+    screen.run(
+        "replica", "list", "synced", "7", exit_code=2, says="there is no segment 7 of synced"
+    )
+    screen.run("replica", "list", "none", exit_code=2, says="there is no engine shard none")
     assert screen.run("balance", "--dry-run") == []
 
     q.brokers.register(leader, "test", roles=["engine"], ttl_ms=TTL_MS)
@@ -303,7 +305,7 @@ def test_it_is_shown_who_is_in_sync_and_who_would_lead(q: Client) -> None:
     moves = screen.run("balance", "--most", "3", "--dry-run")
     assert moves == [{"shard": "synced", "segment": 0, "from": second, "to": leader}]
     assert screen.run("balance") == moves
-    assert next(iter(screen.run("isr", "synced")))["state"] == "leader"
+    assert next(iter(screen.run("replica", "list", "synced")))["state"] == "leader"
     remove(q, "synced")
 
 
@@ -327,18 +329,20 @@ def test_a_leader_is_forced_when_somebody_says_yes(q: Client) -> None:
     broker = q.brokers.register("last", "test", roles=["engine"], ttl_ms=TTL_MS)
     engines.create_shard(command("left", replicas=1))
     q.brokers.unregister("last", broker.epoch)
-    [row] = until(lambda: screen.run("segments", "--unavailable") or None)
+    [row] = until(lambda: screen.run("segment", "list", "--unavailable") or None)
     assert (row["shard"], row["leader"]) == ("left", "")
-    assert [row["state"] for row in screen.run("isr", "left")] == ["last-known-in-sync"]
+    assert [row["state"] for row in screen.run("replica", "list", "left")] == ["last-known-in-sync"]
     broker = q.brokers.register("last", "test", roles=["engine"], ttl_ms=TTL_MS)
 
-    screen.run("force-leader", "left", "0", "last", exit_code=1, says="are lost")
-    [row] = screen.run("force-leader", "left", "0", "last", "--yes")
+    screen.run("segment", "force-leader", "left", "0", "last", exit_code=1, says="are lost")
+    [row] = screen.run("segment", "force-leader", "left", "0", "last", "--yes")
     assert (row["leader"], row["unclean_elections"]) == ("last", 0)
-    screen.run("force-leader", "left", "9", "last", exit_code=2, says="no segment 9 of left")
+    screen.run(
+        "segment", "force-leader", "left", "9", "last", exit_code=2, says="no segment 9 of left"
+    )
     engines.delete_shard("left")
-    [row] = until(lambda: screen.run("drops", "--engine", "last") or None)
+    [row] = until(lambda: screen.run("drop", "list", "--engine", "last") or None)
     assert (row["shard"], row["segment"]) == ("left", 0)
-    assert screen.run("drops", "--older-than", "3600") == []
+    assert screen.run("drop", "list", "--older-than", "3600") == []
     remove(q, "left")
     q.brokers.unregister("last", broker.epoch)

@@ -88,7 +88,10 @@ async def test_a_tenant_that_has_its_rows_deletes_before_it_gets_more(
     assert "tenant acme has " in await until(create, "rows")
 
     monkeypatch.setenv("QUORATE_ENDPOINTS", cluster.endpoints)
-    assert await asyncio.to_thread(main, ["tenant", "usage", "acme", "--output", "json"]) == 0
+    assert (
+        await asyncio.to_thread(main, ["tenant", "quota", "status", "acme", "--output", "json"])
+        == 0
+    )
     [row] = json.loads(capsys.readouterr().out)
     assert (row["kind"], row["quota"], row["node"], row["limit"]) == ("tenant", "rows", "all", 3)
     assert row["used"] >= 3

@@ -73,7 +73,7 @@ async def test_keys_of_a_broker_that_dies_move(
                 await q.brokers.heartbeat("dies", dying.epoch)
 
             key = KEYS[0]
-            group = ["cluster", "coordinators", "--endpoints", cluster.endpoints]
+            group = ["cluster", "coordinator", "--endpoints", cluster.endpoints]
             asked = [*group, "get", "worker", key]
             assert await asyncio.to_thread(main, asked) == 0
             assert after[key].broker in capsys.readouterr().out

@@ -427,7 +427,7 @@ def _demand_room(rows: Rows, owner: str, most: int) -> None:
             "RESOURCE_EXHAUSTED",
             f"{most} sessions with a name are open in this shard for"
             f" {owner or 'callers without a name'}, which are the most"
-            " (limits.named_sessions): close some, as `quorate loads forget` does",
+            " (limits.named_sessions): close some, as `quorate spark load forget` does",
         )
 
 

@@ -13,6 +13,9 @@ from quorate.cli.failures import not_installed
 from quorate.cli.terminal import Terminal
 
 _DAYS: Final = 365
+#: The settings that take the files of a pair and of its authority.
+_OF_NODE: Final = ("tls.cert_file", "tls.key_file", "tls.ca_file")
+_OF_CLIENT: Final = ("QUORATE_TLS_CERT", "QUORATE_TLS_KEY", "QUORATE_TLS_CA")
 
 _directory = click.option(
     "--dir",
@@ -44,12 +47,12 @@ def init(terminal: Terminal, directory: Path, days: int) -> None:
     """Make an authority: ca.pem for every node and client, and ca.key, which stays here."""
     _authority().make_authority(directory, days)
     terminal.report(
-        f"made {directory / 'ca.pem'}; sign with `quorate cert node` and `quorate cert client`",
+        f"made {directory / 'ca.pem'}; sign with `quorate cert create`",
         {"ca": str(directory / "ca.pem")},
     )
 
 
-@command.command("node")
+@command.command("create")
 @click.argument("name")
 @click.option(
     "--host",
@@ -57,27 +60,24 @@ def init(terminal: Terminal, directory: Path, days: int) -> None:
     multiple=True,
     help="A DNS name or IP address by which clients reach the node.",
 )
+@click.option("--client", is_flag=True, help="Valid for a client alone: no node serves with it.")
 @_directory
 @_days
 @click.pass_obj
-def node(terminal: Terminal, name: str, hosts: tuple[str, ...], directory: Path, days: int) -> None:
-    """Sign the certificate of the node NAME, which is [node] name in its configuration."""
-    _authority().sign(directory, name, [name, *(hosts or ("localhost", "127.0.0.1"))], days)
-    _report(terminal, directory, name, "tls.cert_file", "tls.key_file", "tls.ca_file")
-
-
-@command.command("client")
-@click.argument("name")
-@_directory
-@_days
-@click.pass_obj
-def client(terminal: Terminal, name: str, directory: Path, days: int) -> None:
-    """Sign the certificate of a client."""
-    _authority().sign(directory, name, [name], days, serves=False)
-    _report(terminal, directory, name, "QUORATE_TLS_CERT", "QUORATE_TLS_KEY", "QUORATE_TLS_CA")
-
-
-def _report(terminal: Terminal, directory: Path, name: str, *settings: str) -> None:
+def create(
+    terminal: Terminal,
+    name: str,
+    hosts: tuple[str, ...],
+    client: bool,
+    directory: Path,
+    days: int,
+) -> None:
+    """Sign the certificate of the node NAME, as its [node] name is, or of a client."""
+    if client and hosts:
+        raise click.UsageError("--client takes no --host: nothing connects to a client")
+    names = [name] if client else [name, *(hosts or ("localhost", "127.0.0.1"))]
+    _authority().sign(directory, name, names, days, serves=not client)
+    settings = _OF_CLIENT if client else _OF_NODE
     files = (f"{name}.pem", f"{name}.key", "ca.pem")
     rows = dict(zip(settings, (str((directory / file).absolute()) for file in files), strict=True))
     said = ", ".join(f"{setting} = {file}" for setting, file in rows.items())

@@ -14,12 +14,18 @@ def command() -> None:
     """Show and check the configuration: a file, the environment, and the defaults."""
 
 
-@command.command("show")
+@command.command("get")
+@click.option(
+    "--schema", is_flag=True, help="Print the JSON schema, with the sections of all plugins."
+)
 @click.pass_obj
-def show(terminal: Terminal) -> None:
+def get(terminal: Terminal, schema: bool) -> None:
     """Print the effective configuration with every default, as TOML or as JSON."""
-    from quorate.config import render
+    from quorate.config import render, schema as schema_of
 
+    if schema:
+        click.echo(json.dumps(schema_of(terminal.plugins.section_models()), indent=2))
+        return
     document = render(terminal.settings())
     if terminal.json:
         terminal.print_json(tomllib.loads(document))
@@ -54,12 +60,3 @@ def check(terminal: Terminal) -> None:
             }
         ]
     )
-
-
-@command.command("schema")
-@click.pass_obj
-def schema(terminal: Terminal) -> None:
-    """Print the JSON schema of the file, including the sections of all installed plugins."""
-    from quorate.config import schema as schema_of
-
-    click.echo(json.dumps(schema_of(terminal.plugins.section_models()), indent=2))

@@ -31,8 +31,9 @@ class DeferredCommand(click.Command):
 
 def in_any_number(name: str, known: Container[str]) -> str:
     """Return the known one of the singular and the plural of a noun; else the noun as it is."""
-    others = (name, f"{name}s", name.removesuffix("s"))
-    return next((each for each in others if each in known), name)
+    endings = (("", "s"), ("s", ""), ("es", ""), ("ies", "y"))
+    others = [name.removesuffix(old) + new for old, new in endings if name.endswith(old)]
+    return next((each for each in (name, *others) if each in known), name)
 
 
 class NounGroup(click.Group):

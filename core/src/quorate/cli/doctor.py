@@ -195,7 +195,9 @@ def of_metrics(node: str, samples: Samples, *, now_s: float) -> Iterator[Finding
         if refused:
             found = f"{refused:.0f} calls were refused because of limits.{labels['setting']}"
             yield Finding(
-                node, found, "raise it, or find the busiest callers with `quorate tenant usage`"
+                node,
+                found,
+                "raise it, or find the busiest callers: `quorate tenant quota status`",
             )
 
 

@@ -1,17 +1,21 @@
 """The installed plugins as the command line sees them: sound ones to use, broken ones to name."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import Any
 
 import click
 from pydantic import BaseModel, ConfigDict
 
+from quorate.cli.deferred import in_any_number
 from quorate.cli.failures import ExitCode, failure, of_plugins
 from quorate.plugin import discovery
 from quorate.plugin.checks import HOST_CLI_COMMANDS, problems_of
 from quorate.plugin.declarations import CliCommand
 from quorate.plugin.declared import Declared, declare
 from quorate.plugin.problems import PluginProblem
+from quorate.plugin.resource import Resource
+from quorate.plugin.resource.binding import command_noun
 
 
 class UnjudgedSection(BaseModel):
@@ -57,21 +61,38 @@ class InstalledPlugins:
 
 
 def commands_of(plugin: Declared) -> Sequence[CliCommand]:
-    """Return a plugin's commands; those of its resources are in the one with its name."""
-    name = plugin.plugin.name.replace("_", "-")
-    resources = [each for each in plugin.resources if each.view.cli]
-    if not resources or name in HOST_CLI_COMMANDS:
-        return plugin.cli_commands
-    own = next((each for each in plugin.cli_commands if each.name == name), None)
+    """Return a plugin's commands, completed by those of its resources."""
+    below: dict[str, list[Resource[Any]]] = {}
+    for each in plugin.resources:
+        root = path_of(plugin, each)[0]
+        if each.view.cli and root not in HOST_CLI_COMMANDS:
+            below.setdefault(root, []).append(each)
+    own = {each.name: each for each in plugin.cli_commands}
+    made = [_completed(root, found, own.get(root)) for root, found in below.items()]
+    return [*(each for name, each in own.items() if name not in below), *made]
 
+
+def path_of(plugin: Declared, resource: Resource[Any]) -> Sequence[str]:
+    """Return the words of a resource's group of commands.
+
+    They are the plugin's name and the noun; the noun alone where the plugin, or a command of it,
+    has that name.
+    """
+    root, noun = plugin.plugin.name.replace("_", "-"), command_noun(resource)
+    roots = {root, *(each.name for each in plugin.cli_commands)}
+    named = in_any_number(noun, roots)
+    return (named,) if named in roots else (root, noun)
+
+
+def _completed(name: str, resources: Sequence[Resource[Any]], own: CliCommand | None) -> CliCommand:
     def load() -> click.Command:
         from quorate.cli.records import group_of
 
         return group_of(name, resources, None if own is None else own.load())
 
-    help = f"Show and change the data of {name}." if own is None else own.help
-    others = [each for each in plugin.cli_commands if each is not own]
-    return [*others, CliCommand(name=name, help=help, load=load)]
+    if own is None:
+        return CliCommand(name=name, help=f"Show and change the data of {name}.", load=load)
+    return replace(own, load=load)
 
 
 def command_of(plugin: str, name: str) -> tuple[str, Callable[[], click.Command]]:

@@ -12,7 +12,7 @@ import json
 import os
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from importlib.metadata import EntryPoint, entry_points
 from importlib.util import find_spec
 from pathlib import Path
@@ -37,6 +37,8 @@ class KnownPlugins:
     """What help and completion tell of the installed plugins."""
 
     commands: Mapping[str, KnownCommand]
+    #: Former command lines, each with the present one.
+    former: Mapping[str, str] = field(default_factory=dict)
     broken: frozenset[str] = frozenset()
 
 
@@ -46,12 +48,14 @@ def known(find: Callable[[], InstalledPlugins]) -> KnownPlugins:
     with suppress(OSError, ValueError, TypeError, KeyError):
         kept = json.loads(file.read_text(encoding="utf-8"))
         if kept["digest"] == digest:
-            return KnownPlugins({name: KnownCommand(*each) for name, each in kept["of"].items()})
+            of = {name: KnownCommand(*each) for name, each in kept["of"].items()}
+            return KnownPlugins(of, kept["former"])
     found = told(find())
     if not found.broken:
         # Without a place to write the next call asks the plugins again.
         with suppress(OSError):
-            _keep(file, json.dumps({"digest": digest, "of": found.commands}))
+            told_of = {"digest": digest, "of": found.commands, "former": found.former}
+            _keep(file, json.dumps(told_of))
     return found
 
 
@@ -61,7 +65,9 @@ def told(plugins: InstalledPlugins) -> KnownPlugins:
         name: KnownCommand(plugin.plugin.name, declared.help)
         for name, (plugin, declared) in plugins.cli_commands().items()
     }
-    return KnownPlugins(commands, plugins.broken)
+    found = (declared for _, declared in plugins.cli_commands().values())
+    former = {words: now for each in found for words, now in each.former.items()}
+    return KnownPlugins(commands, former, plugins.broken)
 
 
 def _file() -> Path:

@@ -87,6 +87,20 @@ HOST_COMMANDS: Final = (
     DeferredCommand("watch", "Follow the rows of a family.", _own("watch"), asks=True),
 )
 
+#: Former command lines of the host, each with the present one, for one release.
+FORMER: Final = {
+    "cert client": "cert create --client",
+    "cert node": "cert create",
+    "config schema": "config get --schema",
+    "config show": "config get",
+    "metrics alerts": "metrics export alerts",
+    "metrics dashboard": "metrics export dashboard",
+    "shard debug": "shard get",
+    "shard of": "shard find",
+}
+#: The most words of a former command line.
+_LONGEST: Final = 3
+
 
 class RootGroup(click.Group):
     """The host's commands and those of every sound plugin; none is imported before it is called."""
@@ -113,7 +127,8 @@ class RootGroup(click.Group):
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
-        """Find the command that is called, and load it."""
+        """Find the command that is called, by its former words as well, and load it."""
+        args = self._today(ctx, args)
         if args[0] not in self.commands and not ctx.resilient_parsing:
             self._refuse_broken(ctx, args[0])
         if not ctx.resilient_parsing and self.get_command(ctx, args[0]) is None:
@@ -122,6 +137,29 @@ class RootGroup(click.Group):
         if isinstance(command, DeferredCommand):
             command = adopt(command.load(), asks=command.asks)
         return name, command, rest
+
+    def _today(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Return the words of a command line, the present ones in the place of former ones."""
+        # Those of plugins take longer to find.
+        former = FORMER if args[0] in self.commands else terminal_of(ctx).known.former
+        for count in range(min(len(args), _LONGEST), 0, -1):
+            words = " ".join(args[:count])
+            if words in former and not self._has(ctx, args[: count + 1]):
+                if not ctx.resilient_parsing:
+                    terminal_of(ctx).warn(f"`quorate {words}` is `quorate {former[words]}` now")
+                return [*former[words].split(), *args[count:]]
+        return args
+
+    def _has(self, ctx: click.Context, words: Sequence[str]) -> bool:
+        """Return whether the words lead to a command, which may have arguments behind it."""
+        found: click.Command | None = self
+        for word in words:
+            if not isinstance(found, click.Group):
+                break
+            found = found.get_command(ctx, word)
+            if isinstance(found, DeferredCommand):
+                found = found.load()
+        return not isinstance(found, click.Group | None)
 
     def _refuse_broken(self, ctx: click.Context, name: str) -> None:
         """Fail when a broken plugin would have had the command that is called."""

@@ -16,22 +16,18 @@ def command() -> None:
     """Print Prometheus rules and a Grafana dashboard for core and the installed plugins."""
 
 
-@command.command("alerts")
+@command.command("export")
+@click.argument("document", type=click.Choice(["alerts", "dashboard"]))
 @click.pass_obj
-def alerts(terminal: Terminal) -> None:
-    """Print the alert rules, as a file for rule_files of Prometheus."""
-    from quorate.observe.prometheus import rules
+def export(terminal: Terminal, document: str) -> None:
+    """Print alert rules, a file for rule_files of Prometheus, or a dashboard for Grafana."""
+    from quorate.observe.prometheus import dashboard, rules
 
-    click.echo(rules(alert for metric in _metrics(terminal) if (alert := metric.alert)), nl=False)
-
-
-@command.command("dashboard")
-@click.pass_obj
-def dashboard(terminal: Terminal) -> None:
-    """Print a dashboard to import into Grafana."""
-    from quorate.observe.prometheus import dashboard
-
-    click.echo(json.dumps(dashboard(_metrics(terminal)), indent=1))
+    metrics = _metrics(terminal)
+    if document == "alerts":
+        click.echo(rules(alert for metric in metrics if (alert := metric.alert)), nl=False)
+    else:
+        click.echo(json.dumps(dashboard(metrics), indent=1))
 
 
 def _metrics(terminal: Terminal) -> list[Metric]:

@@ -1,4 +1,4 @@
-"""The commands of a resource: `quorate <plugin> <resources> list`, and its other verbs."""
+"""The commands of a resource: `quorate <plugin> <resource> list`, and its other verbs."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from google.protobuf.json_format import MessageToDict, ParseDict, ParseError
 from google.protobuf.message import Message
 
 from quorate.cli.completing import MOST, from_cluster
-from quorate.cli.deferred import NounGroup, terminal_of
+from quorate.cli.deferred import NounGroup, in_any_number, terminal_of
 from quorate.cli.tables import Keyed
 from quorate.plugin.console import columns_of, consent, consent_options, words_of
 from quorate.plugin.resource import Binding, Resource, bind
@@ -25,6 +25,7 @@ from quorate.plugin.resource.binding import (
     MISSING_OK,
     UPDATED,
     Write,
+    command_noun,
     plural,
     spaced,
 )
@@ -53,14 +54,14 @@ PAGING: Final = frozenset({"page_size", "page_token", "stale", "min_revision"})
 
 
 def group_of(
-    plugin: str, resources: Sequence[Resource[Any]], into: click.Command | None = None
+    name: str, resources: Sequence[Resource[Any]], into: click.Command | None = None
 ) -> click.Command:
-    """Return the group of a plugin with a group for each resource, unless it has one by then.
+    """Return the group of a name with a group for each resource, unless it has one by then.
 
     What a plugin brings itself stays, and is completed where it is the group of a resource. The
-    commands of a resource that is named like its plugin stand in the plugin's group, too.
+    commands of a resource that is named like the group stand in the group itself.
     """
-    group: click.Group = NounGroup(plugin, help=f"Show and change the data of {plugin}.")
+    group: click.Group = NounGroup(name, help=f"Show and change the data of {name}.")
     if into is not None:
         if not isinstance(into, click.Group):
             return into
@@ -68,22 +69,26 @@ def group_of(
         if type(into) is click.Group:
             group = NounGroup(
                 into.name,
-                into.commands,
+                dict(into.commands),
                 callback=into.callback,
                 params=into.params,
                 help=into.help,
             )
     for resource in resources:
-        noun = resource.family.partition(".")[2].replace("_", "-")
+        noun = command_noun(resource)
         help = f"Show and change {spaced(plural(resource.row.DESCRIPTOR.name))}."
-        own = group.commands.get(noun) or click.Group(noun, help=help)
+        brought = in_any_number(noun, group.commands)
+        own = group.commands.get(brought) or click.Group(noun, help=help)
         if not isinstance(own, click.Group):
             continue
-        named_alike = noun in (plugin, f"{plugin}s")
+        # A plugin may have named it in the plural.
+        group.commands.pop(brought, None)
+        own.name = noun
+        own.hidden = in_any_number(noun, {name}) == name
         for command in _commands(bind(resource)):
             if command.name not in own.commands:
                 own.add_command(command)
-            if named_alike and command.name not in group.commands:
+            if own.hidden and command.name not in group.commands:
                 group.add_command(command)
         group.add_command(own)
     return group

@@ -13,6 +13,7 @@ import click
 from google.protobuf.descriptor_pb2 import FieldDescriptorProto
 
 from quorate.cli.exporting import proto_source
+from quorate.cli.installed import path_of
 from quorate.cli.records import PAGING
 from quorate.plugin.declarations import Table
 from quorate.plugin.resource import Resource, bind
@@ -37,24 +38,21 @@ _READS: Final = {"List": "page", "Stream": "stream", "Count": "count"}
 
 def reference_of(declared: Declared, plugins: InstalledPlugins) -> str:
     """Return a section for a sound plugin, with one for each of its resources."""
-    name = declared.plugin.name
-    added = plugins.cli_commands().get(name)
-    group = None if added is None else added[1].load()
-    lines = [f"## `{name}`"]
+    lines = [f"## `{declared.plugin.name}`"]
     for resource in declared.resources:
-        lines += _resource(declared, resource, group)
+        lines += _resource(declared, resource, plugins)
     return "\n".join(lines) + "\n"
 
 
 def _resource(
-    declared: Declared, resource: Resource[Any], group: click.Command | None
+    declared: Declared, resource: Resource[Any], plugins: InstalledPlugins
 ) -> Iterator[str]:
     binding, row = bind(resource), resource.row.DESCRIPTOR
     yield f"\n### `{resource.family}`\n"
     if meaning := _meaning(row, row.file):
         yield f"{meaning}\n"
     yield "| | |\n|---|---|"
-    yield from (f"| {name} | {what} |" for name, what in _properties(declared, binding, group))
+    yield from (f"| {name} | {what} |" for name, what in _properties(declared, binding, plugins))
     yield "\n| field | type | meaning |\n|---|---|---|"
     yield from _fields(row, "", (row.full_name,))
     yield "\n| method | verb | form | request | answer | meaning |\n|---|---|---|---|---|---|"
@@ -73,7 +71,7 @@ def _resource(
 
 
 def _properties(
-    declared: Declared, binding: Binding, group: click.Command | None
+    declared: Declared, binding: Binding, plugins: InstalledPlugins
 ) -> Iterator[tuple[str, str]]:
     resource = binding.resource
     row = resource.row.DESCRIPTOR
@@ -111,11 +109,14 @@ def _properties(
     if found := _imported(declared.plugin, resource):
         module, name = found
         yield "Python", f"`from {module} import {name}`, then `client.records({name})`"
-    noun = resource.family.partition(".")[2].replace("_", "-")
-    own = group.commands.get(noun) if isinstance(group, click.Group) else None
+    words = path_of(declared, resource)
+    added = plugins.cli_commands().get(words[0]) if resource.view.cli else None
+    own = None if added is None else added[1].load()
+    for word in words[1:]:
+        own = own.commands.get(word) if isinstance(own, click.Group) else None
     if isinstance(own, click.Group):
-        verbs = "|".join(sorted(own.commands)).replace("|", r"\|")
-        yield "Command line", f"`quorate {declared.plugin.name} {noun} {verbs}`"
+        verbs = "|".join(name for name in sorted(own.commands) if not own.commands[name].hidden)
+        yield "Command line", f"`quorate {' '.join(words)} {verbs}`".replace("|", r"\|")
     if names := [
         each.name
         for each in declared.extensions

@@ -226,10 +226,10 @@ def balance(terminal: Terminal, plan: bool) -> None:
     terminal.report("no replica has to move", {"balanced": True})
 
 
-@command.command("debug")
+@command.command("get")
 @click.argument("shard", shell_complete=from_cluster(shards))
 @click.pass_obj
-def debug(terminal: Terminal, shard: str) -> None:
+def get(terminal: Terminal, shard: str) -> None:
     """Show the state of every replica of SHARD, such as metadata/0."""
     topology, statuses = terminal.ask(look)
     rows: list[Mapping[str, object]] = [
@@ -246,13 +246,13 @@ def debug(terminal: Terminal, shard: str) -> None:
     terminal.print(rows)
 
 
-@command.command("of")
+@command.command("find")
 @click.argument("group", shell_complete=from_cluster(groups))
 @click.argument("parts", nargs=-1, metavar="[PART]...")
 @click.option("--raw", is_flag=True, help="Take PART as the shard key itself, as UTF-8.")
 @click.option("--hex", "in_hex", is_flag=True, help="Take PART as the shard key in hex digits.")
 @click.pass_obj
-def of(terminal: Terminal, group: str, parts: tuple[str, ...], raw: bool, in_hex: bool) -> None:
+def find(terminal: Terminal, group: str, parts: tuple[str, ...], raw: bool, in_hex: bool) -> None:
     """Show which shard of GROUP holds a key.
 
     The PARTs are the parts of the plugin's shard key, such as a tenant and a name; without any, it

@@ -189,7 +189,7 @@ def _read(path: Path) -> str:
         content = path.read_bytes()
     except FileNotFoundError:
         raise refuse(
-            "there is no such file", "give another path, or write one: `quorate config show`"
+            "there is no such file", "give another path, or write one: `quorate config get`"
         ) from None
     except IsADirectoryError:
         raise refuse("is a directory", "give the path of a file") from None

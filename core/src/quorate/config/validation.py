@@ -176,7 +176,7 @@ def _written(value: object) -> str:
 def _advice(model: type[BaseModel], path: Path) -> str:
     field = _field(model, path)
     if field is None or holds_secret(field.annotation) or type(field.default) not in _SHOWABLE:
-        return "see `quorate config schema`"
+        return "see `quorate config get --schema`"
     return f"leave it out for the default, {_written(field.default)}"
 
 

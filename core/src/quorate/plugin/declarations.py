@@ -251,7 +251,7 @@ class Metric(Declaration):
     help: str
     #: Each value of a label is a series of its own: name few, and no keys of rows.
     labels: tuple[str, ...] = ()
-    #: `quorate metrics alerts` prints it.
+    #: `quorate metrics export alerts` prints it.
     alert: Alert | None = None
 
 
@@ -294,6 +294,9 @@ class CliCommand(Declaration):
     help: str
     #: Imports and returns the command.
     load: Callable[[], click.Command]
+    #: Former command lines, each with the present one, both without `quorate`: they go on, with a
+    #: warning, where no command has their words now.
+    former: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

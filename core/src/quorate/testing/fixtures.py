@@ -36,7 +36,7 @@ def checked_node() -> Iterator[Callable[[MemoryNode], MemoryNode]]:
 
 @pytest.fixture
 def cli() -> Iterator[Callable[[MemoryNode | MemoryClient | Client], Cli]]:
-    """Run commands of `quorate`: `cli(MemoryNode(["mqtt"])).run("mqtt", "users", "list")`."""
+    """Run commands of `quorate`: `cli(MemoryNode(["mqtt"])).run("mqtt", "user", "list")`."""
     with ExitStack() as stack:
         yield lambda asked: stack.enter_context(Cli(asked))
 

@@ -41,7 +41,7 @@ def ran(console: FakeConsole, *arguments: str) -> Result:
     return CliRunner().invoke(command, arguments, obj=console)
 
 
-@pytest.mark.parametrize("words", [("enable", "ada"), ("tokens", "create", "ada")])
+@pytest.mark.parametrize("words", [("enable", "ada"), ("token", "create", "ada")])
 def test_a_token_is_printed_alone(words: tuple[str, ...]) -> None:
     done = ran(FakeConsole(), *words)
 
@@ -69,7 +69,7 @@ def test_a_token_is_written_to_a_new_file_that_its_owner_alone_reads(tmp_path: P
 def test_no_file_is_left_where_no_token_was_made(tmp_path: Path) -> None:
     file = tmp_path / "ada.token"
 
-    done = ran(FakeConsole(refuses=True), "tokens", "create", "ada", "--file", str(file))
+    done = ran(FakeConsole(refuses=True), "token", "create", "ada", "--file", str(file))
 
     assert isinstance(done.exception, Rejected)
     assert not file.exists()

@@ -129,7 +129,7 @@ def quorate_declarations():
         Extension(
             point="cluster.console_pages",
             name="things",
-            value=ConsolePage(title="Things", tables={"Things": ("things", "things", "list")}),
+            value=ConsolePage(title="Things", tables={"Things": ("things", "thing", "list")}),
         ),
     ]
 """
@@ -219,7 +219,7 @@ MISTAKES = [
         'name="things.tidying",\n            group="things"',
         'name="things.tidying",\n            group="thngs"',
         _CONTROLLER,
-        "thngs",
+        "thng",
         "things?",
     ),
     Mistake("row type", "row=Thing,", "row=THING_NAME,", _THINGS, "row='thing'", "type[R]"),
@@ -326,11 +326,11 @@ MISTAKES = [
     Mistake("interval", "interval_s=5", "interval_s=0", _CONTROLLER, "interval_s=0", "above 0"),
     Mistake(
         "page",
-        '("things", "things", "list")',
-        '("things", "thngs", "list")',
+        '("things", "thing", "list")',
+        '("things", "thng", "list")',
         _PAGE,
-        "thngs",
-        "did you mean things?",
+        "thng",
+        "did you mean thing?",
     ),
 ]
 

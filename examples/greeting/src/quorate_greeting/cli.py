@@ -12,9 +12,14 @@ def greeting() -> None:
     """See how people are greeted."""
 
 
-@greeting.command()
+@greeting.group()
+def salutation() -> None:
+    """See the salutations."""
+
+
+@salutation.command("list")
 @click.pass_obj
-def salutations(console: Console) -> None:
+def list_salutations(console: Console) -> None:
     """List the salutations that the plugin brings."""
     console.print([{"salutation": name, "wording": wording} for name, wording in WORDINGS.items()])
 

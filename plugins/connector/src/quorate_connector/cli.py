@@ -119,7 +119,7 @@ def list_connectors(console: Console, tenant: str, prefix: str, kind: str, limit
 @connector.command()
 @_named
 @click.pass_obj
-def show(console: Console, tenant: str, name: str) -> None:
+def get(console: Console, tenant: str, name: str) -> None:
     """Show the definition of the connector NAME of TENANT."""
     found = _connectors(console).get(tenant, name)
     if found is None:
@@ -135,10 +135,15 @@ def show(console: Console, tenant: str, name: str) -> None:
     console.print([{**_row(found), **more}])
 
 
-@connector.command()
+@connector.group("version")
+def version_() -> None:
+    """List the retained versions of a connector."""
+
+
+@version_.command("list")
 @_named
 @click.pass_obj
-def versions(console: Console, tenant: str, name: str) -> None:
+def list_versions(console: Console, tenant: str, name: str) -> None:
     """List the retained versions of the connector NAME of TENANT, newest first."""
     console.print(
         {
@@ -196,9 +201,14 @@ def restart(console: Console, tenant: str, name: str, tasks: tuple[int, ...]) ->
     _show(console, _connectors(console).restart(tenant, name, tasks))
 
 
-@connector.command()
+@connector.group("type")
+def type_() -> None:
+    """List the types of connectors."""
+
+
+@type_.command("list")
 @click.pass_obj
-def types(console: Console) -> None:
+def list_types(console: Console) -> None:
     """List the available connector types with their configuration fields."""
     console.print(
         {
@@ -211,14 +221,19 @@ def types(console: Console) -> None:
     )
 
 
-@connector.command()
+@connector.group()
+def task() -> None:
+    """Inspect the tasks of connectors."""
+
+
+@task.command("list")
 @click.argument("tenant", default="")
 @click.argument("name", default="")
 @click.option("--worker", default="", help="Only tasks of this worker.")
 @click.option("--state", type=click.Choice(list(_STATES)), help="Only tasks in this state.")
 @limit_option
 @click.pass_obj
-def status(
+def list_tasks(
     console: Console, tenant: str, name: str, worker: str, state: str | None, limit: int
 ) -> None:
     """List the tasks of the connector NAME of TENANT, of all connectors of TENANT, or of all."""
@@ -247,11 +262,11 @@ def status(
     )
 
 
-@connector.command()
+@task.command("history")
 @_named
 @click.argument("task", type=click.IntRange(0, _LARGEST), default=0)
 @click.pass_obj
-def history(console: Console, tenant: str, name: str, task: int) -> None:
+def list_changes(console: Console, tenant: str, name: str, task: int) -> None:
     """List the state changes of a TASK of the connector NAME of TENANT, newest first."""
     console.print(
         {
@@ -266,7 +281,12 @@ def history(console: Console, tenant: str, name: str, task: int) -> None:
     )
 
 
-@connector.command("workers")
+@connector.group()
+def worker() -> None:
+    """List and drain workers."""
+
+
+@worker.command("list")
 @click.pass_obj
 def list_workers(console: Console) -> None:
     """List workers with their numbers of tasks."""
@@ -276,7 +296,7 @@ def list_workers(console: Console) -> None:
     )
 
 
-@connector.command()
+@worker.command("drain")
 @click.argument("worker")
 @click.option(
     "--release-timeout",
@@ -294,7 +314,7 @@ def drain(console: Console, worker: str, release_timeout: float) -> None:
     console.print([_worker(drained)])
 
 
-@connector.command()
+@worker.command("undrain")
 @click.argument("worker")
 @click.pass_obj
 def undrain(console: Console, worker: str) -> None:

@@ -23,29 +23,32 @@ from quorate_connector.config import ConnectorConfig
 from quorate_connector.scheduling.controllers import METRICS
 from quorate_connector.types.shipped import SHIPPED
 
-_STATUS: Final = ("connector", "status", "--limit", "200", "--state")
+_TASKS: Final = ("connector", "task", "list", "--limit", "200", "--state")
 
 
 def _of_connector(verb: str) -> ConsoleAction:
     return ConsoleAction(
         title=f"{verb.capitalize()} a connector",
         command=("connector", verb, "{tenant}", "{connector}"),
-        plan=("connector", "status", "{tenant}", "{connector}"),
+        plan=("connector", "task", "list", "{tenant}", "{connector}"),
     )
 
 
 _PAGE: Final = ConsolePage(
     title="Tasks of connectors",
     tables={
-        "Failed tasks": (*_STATUS, "failed"),
-        "Tasks without a worker": (*_STATUS, "unassigned"),
-        "Workers": ("connector", "workers"),
+        "Failed tasks": (*_TASKS, "failed"),
+        "Tasks without a worker": (*_TASKS, "unassigned"),
+        "Workers": ("connector", "worker", "list"),
     },
     actions={
         **{verb: _of_connector(verb) for verb in ("pause", "resume", "stop", "restart")},
-        "drain": ConsoleAction(title="Drain a worker", command=("connector", "drain", "{worker}")),
+        "drain": ConsoleAction(
+            title="Drain a worker", command=("connector", "worker", "drain", "{worker}")
+        ),
         "undrain": ConsoleAction(
-            title="Let a worker have tasks again", command=("connector", "undrain", "{worker}")
+            title="Let a worker have tasks again",
+            command=("connector", "worker", "undrain", "{worker}"),
         ),
     },
 )
@@ -66,6 +69,16 @@ def quorate_declarations() -> Sequence[Declaration]:
             name="connector",
             help="Define connectors, and see the states of their tasks.",
             load=lambda: import_module("quorate_connector.cli").connector,
+            former={
+                "connector show": "connector get",
+                "connector versions": "connector version list",
+                "connector types": "connector type list",
+                "connector status": "connector task list",
+                "connector history": "connector task history",
+                "connector workers": "connector worker list",
+                "connector drain": "connector worker drain",
+                "connector undrain": "connector worker undrain",
+            },
         ),
         ExtensionPoint(name=TYPES, type=ConnectorType),
         *(each.extension for each in SHIPPED),

@@ -88,7 +88,7 @@ def list_locks(console: Console, prefix: str, limit: int) -> None:
     console.print([_columns(each) for each in first_rows(locks, limit)])
 
 
-@lock.command("show")
+@lock.command("get")
 @click.argument("name")
 @limit_option
 @click.pass_obj
@@ -135,7 +135,7 @@ def run_leading(
     _run(ctx, name, command, _given({**options, "value": value.encode()}))
 
 
-@election.command("leader")
+@election.command("get")
 @click.argument("name")
 @click.pass_obj
 def show_leader(console: Console, name: str) -> None:
@@ -168,7 +168,7 @@ def list_leases(console: Console, prefix: str, limit: int) -> None:
     console.print([_columns(each) for each in first_rows(leases, limit)])
 
 
-@lease.command("end")
+@lease.command("delete")
 @click.argument("names", nargs=-1, required=True)
 @click.pass_obj
 def end_leases(console: Console, names: tuple[str, ...]) -> None:

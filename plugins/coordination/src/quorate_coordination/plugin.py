@@ -29,11 +29,23 @@ def quorate_declarations() -> Sequence[Declaration]:
         *NAMES,
         *(EXPIRY, ENDING),
         *(
-            CliCommand(name=name, help=text, load=partial(_command, name))
-            for name, text in (
-                ("lock", "Run commands under locks, and list locks and their holders."),
-                ("election", "Campaign for leadership, and show leaders."),
-                ("lease", "See leases, and end them."),
+            CliCommand(name=name, help=text, load=partial(_command, name), former=former)
+            for name, text, former in (
+                (
+                    "lock",
+                    "Run commands under locks, and list locks and their holders.",
+                    {"coordination locks": "lock", "lock show": "lock get"},
+                ),
+                (
+                    "election",
+                    "Campaign for leadership, and show leaders.",
+                    {"election leader": "election get"},
+                ),
+                (
+                    "lease",
+                    "See leases, and end them.",
+                    {"coordination leases": "lease", "lease end": "lease delete"},
+                ),
             )
         ),
         Extension(

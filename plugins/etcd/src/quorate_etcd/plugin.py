@@ -22,7 +22,7 @@ from quorate_etcd.config import EtcdConfig
 from quorate_etcd.serving import stores
 from quorate_etcd.serving.server import serving
 
-_PAGE: Final = ConsolePage(title="Stores of etcd", tables={"Stores": ("etcd", "status")})
+_PAGE: Final = ConsolePage(title="Stores of etcd", tables={"Stores": ("etcd", "store", "list")})
 
 
 @hookimpl
@@ -41,6 +41,7 @@ def quorate_declarations() -> Sequence[Declaration]:
             name="etcd",
             help="Show stores of etcd's keys, and move between etcd and Quorate.",
             load=lambda: import_module("quorate_etcd.cli.etcd").etcd,
+            former={"etcd status": "etcd store list"},
         ),
         Extension(point="cluster.console_pages", name="etcd", value=_PAGE),
         Extension(point="cluster.console_groups", name="etcd", value="Coordination"),

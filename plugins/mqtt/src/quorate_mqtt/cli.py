@@ -28,7 +28,7 @@ def mqtt() -> None:
     """Show and change the metadata of MQTT brokers."""
 
 
-@mqtt.group("users")
+@mqtt.group("user")
 def users() -> None:
     """Manage the users of clients, and their passwords."""
 
@@ -74,7 +74,7 @@ def set_password(console: Console, tenant: str, name: str, password: str) -> Non
     console.print([dict(columns_of(SyncMqtt(console.client()).users.update(change)))])
 
 
-@mqtt.group("blacklist-entries")
+@mqtt.group("blacklist-entry")
 def blacklist_entries() -> None:
     """Block clients."""
 
@@ -156,7 +156,7 @@ def check(
     console.print([asdict(decision)])
 
 
-@mqtt.group("sessions")
+@mqtt.group("session")
 def sessions() -> None:
     """Show and end the sessions of clients."""
 

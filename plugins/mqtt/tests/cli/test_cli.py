@@ -67,22 +67,22 @@ def column(rows: list[Row], name: str) -> list[object]:
 
 
 def test_users(console: Asking) -> None:
-    [made] = console.run("users", "create", "north", "ann", "--superuser", input="secret\nsecret\n")
+    [made] = console.run("user", "create", "north", "ann", "--superuser", input="secret\nsecret\n")
     assert (made["name"], made["superuser"]) == ("ann", True)
     assert "secret" not in console.said
-    console.run("users", "create", "north", "ben", "--password", "x")
-    console.run("users", "set-password", "north", "ben", "--password", "y")
+    console.run("user", "create", "north", "ben", "--password", "x")
+    console.run("user", "set-password", "north", "ben", "--password", "y")
     assert SyncMqtt(console.q).users.authenticate("north", "ben", b"y").authenticated
-    assert column(console.run("users", "list", "north"), "name") == ["ann", "ben"]
-    assert column(console.run("users", "list", "north", "--prefix", "b"), "name") == ["ben"]
+    assert column(console.run("user", "list", "north"), "name") == ["ann", "ben"]
+    assert column(console.run("user", "list", "north", "--prefix", "b"), "name") == ["ben"]
     for name in ("ann", "ben"):
-        console.run("users", "delete", "north", name)
-    assert console.run("users", "list") == []
+        console.run("user", "delete", "north", name)
+    assert console.run("user", "list") == []
 
 
 def test_acl_rules_and_what_they_decide(console: Asking) -> None:
     [made] = console.run(
-        *("acl-rules", "create", "north", "no-secrets", "--permission", "deny"),
+        *("acl-rule", "create", "north", "no-secrets", "--permission", "deny"),
         *("--action", "publish", "--topic", "secret/#"),
         *("--subject-kind", "user", "--subject", "ann", "--ip", "10.0.0.0/8"),
     )
@@ -94,15 +94,15 @@ def test_acl_rules_and_what_they_decide(console: Asking) -> None:
     ]
     assert console.run(*asked) == [{"allowed": True, "reason": "no_rule", "decided_by": ""}]
     assert column(console.run(*asked, "--deny-unmatched"), "allowed") == [False]
-    assert column(console.run("acl-rules", "list", "north"), "name") == ["no-secrets"]
-    console.run("acl-rules", "delete", "north", "no-secrets")
-    assert console.run("acl-rules", "list") == []
-    console.run("acl-rules", "create", "north", "r", "--permission", "forbid", exit_code=2)
+    assert column(console.run("acl-rule", "list", "north"), "name") == ["no-secrets"]
+    console.run("acl-rule", "delete", "north", "no-secrets")
+    assert console.run("acl-rule", "list") == []
+    console.run("acl-rule", "create", "north", "r", "--permission", "forbid", exit_code=2)
 
 
 def test_the_blacklist(console: Asking) -> None:
     before_ms = time.time() * 1_000
-    entries = "blacklist-entries"
+    entries = "blacklist-entry"
     console.run(entries, "create", "north", "for-good", "client-id-pattern", "bad-*")
     [made] = console.run(entries, "create", "north", "an-hour", "ip", "10.0.0.1", "--for", "3600")
     assert made["kind"] == "ip"
@@ -124,40 +124,40 @@ def test_rewrites_and_automatic_subscriptions(console: Asking) -> None:
         *("rewrite-rules", "create", "north", "w", "--action", "publish"),
         *("--source-topic", "a/#", "--target-topic", "b/$1", "--expression", "a/(.+)"),
     )
-    [rewrite] = console.run("rewrite-rules", "list", "north")
+    [rewrite] = console.run("rewrite-rule", "list", "north")
     assert (rewrite["action"], rewrite["target_topic"]) == ("publish", "b/$1")
-    console.run("rewrite-rules", "delete", "north", "w")
-    assert console.run("rewrite-rules", "list") == []
+    console.run("rewrite-rule", "delete", "north", "w")
+    assert console.run("rewrite-rule", "list") == []
     automatic = ("auto-subscriptions", "create", "north", "news", "--topic", "news/%c")
     console.run(*automatic, "--qos", "1")
-    [listed] = console.run("auto-subscriptions", "list", "north")
+    [listed] = console.run("auto-subscription", "list", "north")
     assert (listed["topic"], listed["qos"]) == ("news/%c", 1)
-    console.run("auto-subscriptions", "delete", "north", "news")
-    assert console.run("auto-subscriptions", "list") == []
+    console.run("auto-subscription", "delete", "north", "news")
+    assert console.run("auto-subscription", "list") == []
 
 
 def test_topics_and_retained_messages(console: Asking) -> None:
     for name in ("a/b", "a/c", "d"):
-        console.run("topics", "create", "north", name, *("--partitions", "2", "--replication", "1"))
-    [grown] = console.run("topics", "grow", "north", "d", "--partitions", "3")
+        console.run("topic", "create", "north", name, *("--partitions", "2", "--replication", "1"))
+    [grown] = console.run("topic", "grow", "north", "d", "--partitions", "3")
     assert grown["partitions"] == 3
-    assert column(console.run("topics", "list", "north", "--topic-filter", "a/+"), "name") == [
+    assert column(console.run("topic", "list", "north", "--topic-filter", "a/+"), "name") == [
         "a/b",
         "a/c",
     ]
-    assert column(console.run("topics", "list", "--limit", "3"), "name") == ["a/b", "a/c", "d"]
+    assert column(console.run("topic", "list", "--limit", "3"), "name") == ["a/b", "a/c", "d"]
     assert "there are more" not in console.warned
-    assert column(console.run("topics", "list", "--limit", "2"), "name") == ["a/b", "a/c"]
+    assert column(console.run("topic", "list", "--limit", "2"), "name") == ["a/b", "a/c"]
     assert "there are more than 2; ask for more with --limit" in console.warned
-    [marked] = console.run("topics", "delete", "north", "d", "--yes")
+    [marked] = console.run("topic", "delete", "north", "d", "--yes")
     assert isinstance(marked["finalizers"], list)
 
     message = PutRetainedMessageRequest(tenant="north", topic="a/b", payload=b"on")
     SyncMqtt(console.q).retained_messages.put(message)
-    [kept] = console.run("retained-messages", "list", "north", "--topic-filter", "a/#")
+    [kept] = console.run("retained-message", "list", "north", "--topic-filter", "a/#")
     assert kept["payload"] == b"on"
-    console.run("retained-messages", "delete", "north", "a/b")
-    assert console.run("retained-messages", "list") == []
+    console.run("retained-message", "delete", "north", "a/b")
+    assert console.run("retained-message", "list") == []
 
 
 def test_clients(console: Asking) -> None:
@@ -185,28 +185,28 @@ def test_clients(console: Asking) -> None:
                 broker_epoch=epoch,
             ),
         )
-        assert console.run("sessions", "count") == [
+        assert console.run("session", "count") == [
             {"broker": "b1", "broker_epoch": epoch, "connections": 1}
         ]
-        [session] = console.run("sessions", "list", "north", "--broker", "b1", "--prefix", "la")
+        [session] = console.run("session", "list", "north", "--broker", "b1", "--prefix", "la")
         assert (session["client_id"], session["generation"]) == ("lamp", str(connected.generation))
-        assert column(console.run("subscriptions", "list", "north", "lamp"), "filter") == ["a/#"]
-        assert column(console.run("shared-groups", "list", "--leader", "b1"), "name") == ["crew"]
-        assert column(
-            console.run("shared-group-members", "list", "north", "crew"), "client_id"
-        ) == ["lamp"]
+        assert column(console.run("subscription", "list", "north", "lamp"), "filter") == ["a/#"]
+        assert column(console.run("shared-group", "list", "--leader", "b1"), "name") == ["crew"]
+        assert column(console.run("shared-group-member", "list", "north", "crew"), "client_id") == [
+            "lamp"
+        ]
         beside = ("--broker", "b1", "--broker-epoch", str(epoch), "--connection-id", "2")
-        console.run("sessions", "connect", "north", "bell", *beside)
-        assert column(console.run("sessions", "list", "--broker", "b1"), "client_id") == [
+        console.run("session", "connect", "north", "bell", *beside)
+        assert column(console.run("session", "list", "--broker", "b1"), "client_id") == [
             "bell",
             "lamp",
         ]
-        console.run("sessions", "delete", "north", "bell")
+        console.run("session", "delete", "north", "bell")
         client.sessions.disconnect("north", "lamp", connected.generation)
         wills = until(
-            lambda: console.run("will-deliveries", "list", "north", "--assignee", "b1") or None
+            lambda: console.run("will-delivery", "list", "north", "--assignee", "b1") or None
         )
         assert (wills[0]["topic"], wills[0]["assignee"]) == ("lamps", "b1")
-        [deleted] = console.run("sessions", "delete", "north", "lamp")
+        [deleted] = console.run("session", "delete", "north", "lamp")
         assert deleted["deleted"] is True
-        assert console.run("sessions", "list") == []
+        assert console.run("session", "list") == []

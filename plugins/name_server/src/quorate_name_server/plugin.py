@@ -28,12 +28,15 @@ from quorate_name_server.topics.sweeping import SWEEPING
 
 _PAGE: Final = ConsolePage(
     title="RocketMQ",
-    tables={"Brokers": ("name-server", "brokers"), "Topics": ("name-server", "topics")},
+    tables={
+        "Brokers": ("name-server", "broker", "list"),
+        "Topics": ("name-server", "topic", "list"),
+    },
     actions={
         f"{verb}-writes": ConsoleAction(
             title=title,
-            command=("name-server", f"{verb}-write-permission", "{broker}"),
-            plan=("name-server", "brokers", "{broker}"),
+            command=("name-server", "broker", f"{verb}-write-permission", "{broker}"),
+            plan=("name-server", "broker", "list", "{broker}"),
         )
         for verb, title in (
             ("wipe", "Revoke the write permission of a broker"),
@@ -58,11 +61,17 @@ def quorate_declarations() -> Sequence[Declaration]:
             name="name-server",
             help="Show routes of topics, and manage brokers.",
             load=lambda: import_module("quorate_name_server.cli.name_server").name_server,
-        ),
-        CliCommand(
-            name="rocketmq",
-            help="Move from RocketMQ to Quorate.",
-            load=lambda: import_module("quorate_name_server.cli.rocketmq").rocketmq,
+            former={
+                "name-server routes": "name-server route get",
+                "name-server watch": "name-server route watch",
+                "name-server brokers": "name-server broker list",
+                "name-server topics": "name-server topic list",
+                "name-server delete-topic": "name-server topic delete",
+                "name-server unregister": "name-server broker unregister",
+                "name-server wipe-write-permission": "name-server broker wipe-write-permission",
+                "name-server add-write-permission": "name-server broker add-write-permission",
+                "rocketmq import": "name-server import",
+            },
         ),
         Extension(point="cluster.console_pages", name="name_server", value=_PAGE),
         Extension(point="cluster.console_groups", name="name_server", value="Brokers"),

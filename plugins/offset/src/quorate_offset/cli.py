@@ -44,13 +44,18 @@ def _row(each: Any) -> Mapping[str, object]:
     }
 
 
-@offset.command()
+@offset.group()
+def group() -> None:
+    """List consumer groups."""
+
+
+@group.command("list")
 @click.option("--tenant", default="", help="Only the groups of this tenant.")
 @click.option("--prefix", default="", help="Only groups of --tenant with this name prefix.")
 @limit_option
 @stale_option
 @click.pass_obj
-def groups(console: Console, tenant: str, prefix: str, limit: int, stale: bool) -> None:
+def list_groups(console: Console, tenant: str, prefix: str, limit: int, stale: bool) -> None:
     """List groups with their versions, by tenant and name."""
     if prefix and not tenant:
         raise click.UsageError("--prefix requires --tenant; name the tenant of the groups")
@@ -68,14 +73,14 @@ def groups(console: Console, tenant: str, prefix: str, limit: int, stale: bool) 
     )
 
 
-@offset.command()
+@offset.command("list")
 @click.argument("tenant")
 @click.argument("group")
 @_topic
 @stale_option
 @click.pass_obj
-def show(console: Console, tenant: str, group: str, topic: str, stale: bool) -> None:
-    """Show the offsets of GROUP, by topic and partition."""
+def list_offsets(console: Console, tenant: str, group: str, topic: str, stale: bool) -> None:
+    """List the offsets of GROUP by topic and partition."""
     found = SyncOffsets(console.client()).fetch_group(tenant, group, topic=topic, stale=stale)
     console.print(map(_row, found.offsets))
 
@@ -162,7 +167,7 @@ def delete(
     console.print([{"tenant": tenant, "group": group, "offsets_deleted": count}])
 
 
-@offset.command()
+@group.command("lag")
 @click.argument("tenant")
 @click.argument("group")
 @click.option(

@@ -16,10 +16,10 @@ from quorate_offset.offsets import service, tables
 _PAGE: Final = ConsolePage(
     title="Groups of consumers",
     tables={
-        "Groups": ("offset", "groups", "--limit", "200"),
-        "Offsets": ("offset", "show", "{tenant}", "{group}"),
+        "Groups": ("offset", "group", "list", "--limit", "200"),
+        "Offsets": ("offset", "list", "{tenant}", "{group}"),
         # Brokers know the ends of partitions.
-        "Lag": ("offset", "lag", "--end={end}", "{tenant}", "{group}"),
+        "Lag": ("offset", "group", "lag", "--end={end}", "{tenant}", "{group}"),
     },
 )
 
@@ -41,6 +41,11 @@ def quorate_declarations() -> Sequence[Declaration]:
             name="offset",
             help="Show, reset and delete the offsets of consumer groups.",
             load=lambda: import_module("quorate_offset.cli").offset,
+            former={
+                "offset groups": "offset group list",
+                "offset lag": "offset group lag",
+                "offset show": "offset list",
+            },
         ),
         tables.EXTENSION,
         Extension(point="cluster.console_pages", name="offset", value=_PAGE),

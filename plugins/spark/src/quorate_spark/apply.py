@@ -116,7 +116,7 @@ def _find(txn: Txn, load_id: str) -> Load | None:
 def _demand(txn: Txn, load_id: str) -> Load:
     load = _find(txn, load_id)
     if load is None:
-        raise Rejected("NOT_FOUND", f"there is no load {load_id}; `quorate loads list` shows all")
+        raise Rejected("NOT_FOUND", f"there is no load {load_id}; see `quorate spark load list`")
     return load
 
 

@@ -1,4 +1,4 @@
-"""`quorate load`, `quorate export` and `quorate loads`."""
+"""The command group `quorate spark`."""
 
 from __future__ import annotations
 
@@ -43,7 +43,17 @@ _cores = click.option(
 )
 
 
-@click.command()
+@click.group()
+def spark() -> None:
+    """Load files into tables, write tables into files, and list loads."""
+
+
+@spark.group("load")
+def loads() -> None:
+    """Check and run bulk loads; list, publish, abort and forget them."""
+
+
+@loads.command("run")
 @click.argument("path", type=click.Path(path_type=Path))
 @_table
 @_format
@@ -67,7 +77,7 @@ _cores = click.option(
     help="Fail if there are more; 1000 by default.",
 )
 @click.pass_obj
-def load(
+def run(
     console: Console,
     path: Path,
     table: str,
@@ -85,7 +95,7 @@ def load(
     load_id = load_id or uuid.uuid4().hex
     client = console.client()
     began = monotonic()
-    with _spark("quorate load", cores) as session:
+    with _spark("quorate spark load", cores) as session:
         from quorate_spark.source import files
         from quorate_spark.source.tables import find
 
@@ -112,7 +122,7 @@ def load(
     console.print([{**_row(view), "seconds": round(took_s, 1)}])
 
 
-@click.command()
+@spark.command()
 @click.argument("path", type=click.Path(path_type=Path))
 @_table
 @_format
@@ -130,7 +140,7 @@ def export(
     """Write the rows of a table into files of a new directory, each shard at one revision."""
     client = console.client()
     began = monotonic()
-    with _spark("quorate export", cores) as session:
+    with _spark("quorate spark export", cores) as session:
         from quorate_spark.source import files
 
         chosen: Any = form or "parquet"
@@ -141,12 +151,7 @@ def export(
     console.print([{"table": table, "path": str(path), "rows": count, "seconds": round(took_s, 1)}])
 
 
-@click.group()
-def spark() -> None:
-    """Check a load before it begins."""
-
-
-@spark.command()
+@loads.command()
 @_table
 @click.option(
     "--path",
@@ -195,11 +200,6 @@ def check(ctx: click.Context, table: str, path: Path, form: str | None, rate: in
         ctx.exit(1)
 
 
-@click.group()
-def loads() -> None:
-    """List bulk loads; publish, abort and forget them."""
-
-
 @loads.command("list")
 @click.pass_obj
 def list_loads(console: Console) -> None:
@@ -207,13 +207,13 @@ def list_loads(console: Console) -> None:
     console.print(map(_row, Loads(console.client()).all()))
 
 
-@loads.command()
+@loads.command("get")
 @click.argument("load_id")
 @click.option(
     "--follow", is_flag=True, help="Report progress on standard error until the load ends."
 )
 @click.pass_obj
-def show(console: Console, load_id: str, follow: bool) -> None:
+def get(console: Console, load_id: str, follow: bool) -> None:
     """Show the progress of each part of a load."""
     client = console.client()
     view = _demand(client, load_id)
@@ -282,7 +282,7 @@ def forget(console: Console, load_id: str) -> None:
 def _demand(client: Client, load_id: str) -> LoadView:
     view = Loads(client).get(load_id)
     if view is None:
-        raise click.ClickException(f"there is no load {load_id}; `quorate loads list` shows all")
+        raise click.ClickException(f"there is no load {load_id}; see `quorate spark load list`")
     return view
 
 

@@ -11,12 +11,12 @@ from quorate_spark import api, loads, vocabulary
 
 _PAGE: Final = ConsolePage(
     title="Bulk loads",
-    tables={"Loads": ("loads", "list")},
+    tables={"Loads": ("spark", "load", "list")},
     actions={
         verb: ConsoleAction(
             title=f"{verb.capitalize()} a load",
-            command=("loads", verb, *agreed, "{load_id}"),
-            plan=("loads", "show", "{load_id}"),
+            command=("spark", "load", verb, *agreed, "{load_id}"),
+            plan=("spark", "load", "get", "{load_id}"),
         )
         for verb, agreed in (("publish", ()), ("abort", ("--yes",)), ("forget", ()))
     },
@@ -31,24 +31,16 @@ def quorate_declarations() -> Sequence[Declaration]:
         *loads.QUERIES,
         loads.SERVICE,
         CliCommand(
-            name="load",
-            help="Load files into a table, with Spark on this machine.",
-            load=lambda: import_module("quorate_spark.cli").load,
-        ),
-        CliCommand(
-            name="export",
-            help="Write the rows of a table into files.",
-            load=lambda: import_module("quorate_spark.cli").export,
-        ),
-        CliCommand(
             name="spark",
-            help="Check files before they are loaded.",
+            help="Load files into tables, and write tables into files.",
             load=lambda: import_module("quorate_spark.cli").spark,
-        ),
-        CliCommand(
-            name="loads",
-            help="List bulk loads; publish, abort and forget them.",
-            load=lambda: import_module("quorate_spark.cli").loads,
+            former={
+                "export": "spark export",
+                "load": "spark load run",
+                "loads": "spark load",
+                "loads show": "spark load get",
+                "spark check": "spark load check",
+            },
         ),
         api.TABLES,
         Extension(point="cluster.console_pages", name="loads", value=_PAGE),

@@ -36,14 +36,21 @@ def engine() -> None:
     """Show engine shards and their segments, and manage the engines that hold them."""
 
 
-@engine.command()
+@engine.group("shard")
+def shard_() -> None:
+    """List engine shards."""
+
+
+@shard_.command("list")
 @click.option("--prefix", default="", help="Only shards whose names begin with this.")
 @click.option("--tenant", default="", help="Only shards of this tenant.")
 @click.option("--topic", default="", help="Only shards of this topic.")
 @limit_option
 @stale_option
 @click.pass_obj
-def shards(console: Console, prefix: str, tenant: str, topic: str, limit: int, stale: bool) -> None:
+def list_shards(
+    console: Console, prefix: str, tenant: str, topic: str, limit: int, stale: bool
+) -> None:
     """List engine shards by name."""
     request = requests.ListShardsRequest(
         name_prefix=prefix, tenant=tenant, topic=topic, page_size=_PAGE, stale=stale
@@ -65,7 +72,12 @@ def shards(console: Console, prefix: str, tenant: str, topic: str, limit: int, s
     )
 
 
-@engine.command()
+@engine.group("segment")
+def segment_() -> None:
+    """List the segments of engine shards; force a leader."""
+
+
+@segment_.command("list")
 @click.option("--shard", default="", help="Only segments of this shard.")
 @click.option("--engine", "holder", default="", help="Only segments that this engine holds.")
 @click.option("--unavailable", is_flag=True, help="Only segments without a leader.")
@@ -77,7 +89,7 @@ def shards(console: Console, prefix: str, tenant: str, topic: str, limit: int, s
 @limit_option
 @stale_option
 @click.pass_obj
-def segments(
+def list_segments(
     console: Console,
     shard: str,
     holder: str,
@@ -110,13 +122,18 @@ def segments(
     )
 
 
-@engine.command()
+@engine.group("replica")
+def replica_() -> None:
+    """List the replicas of segments."""
+
+
+@replica_.command("list")
 @click.argument("shard")
 @click.argument("segment", type=_SEGMENT, required=False)
 @stale_option
 @click.pass_obj
-def isr(console: Console, shard: str, segment: int | None, stale: bool) -> None:
-    """Show each replica of SHARD, or of its SEGMENT alone, and whether it is in sync."""
+def list_replicas(console: Console, shard: str, segment: int | None, stale: bool) -> None:
+    """List the replicas of SHARD, or of its SEGMENT alone, and tell whether each is in sync."""
     engines = _engines(console)
     if segment is None:
         request = requests.ListSegmentsRequest(shard=shard, page_size=_PAGE, stale=stale)
@@ -127,7 +144,7 @@ def isr(console: Console, shard: str, segment: int | None, stale: bool) -> None:
         )
     if not found:
         what = f"engine shard {shard}" if segment is None else f"segment {segment} of {shard}"
-        raise click.UsageError(f"there is no {what}; see quorate engine shards")
+        raise click.UsageError(f"there is no {what}; see quorate engine shard list")
     console.print(
         {
             "shard": each.shard,
@@ -157,7 +174,12 @@ def list_engines(console: Console, stale: bool) -> None:
     )
 
 
-@engine.command()
+@engine.group("drop")
+def drop_() -> None:
+    """List requested drops of segments."""
+
+
+@drop_.command("list")
 @click.option("--engine", "name", default="", help="Only drops requested of this engine.")
 @click.option(
     "--older-than",
@@ -169,7 +191,7 @@ def list_engines(console: Console, stale: bool) -> None:
 @limit_option
 @stale_option
 @click.pass_obj
-def drops(console: Console, name: str, older_than: float, limit: int, stale: bool) -> None:
+def list_drops(console: Console, name: str, older_than: float, limit: int, stale: bool) -> None:
     """List requested drops that engines have not acknowledged."""
     request = requests.ListDropsRequest(
         engine=name, older_than_ms=round(older_than * 1_000), page_size=_PAGE, stale=stale
@@ -234,7 +256,7 @@ def recommission(console: Console, engines: tuple[str, ...]) -> None:
     console.print([_carried(each) for each in _engines(console).recommission(engines)])
 
 
-@engine.command("force-leader")
+@segment_.command("force-leader")
 @click.argument("shard")
 @click.argument("segment", type=_SEGMENT)
 @click.argument("name", metavar="ENGINE")

@@ -19,9 +19,12 @@ from quorate_storage_engine.shards import tenants
 _PAGE: Final = ConsolePage(
     title="Storage engines",
     tables={
-        "Segments without a leader": ("engine", "segments", "--unavailable", "--limit", "200"),
+        "Segments without a leader": (
+            *("engine", "segment", "list"),
+            *("--unavailable", "--limit", "200"),
+        ),
         "Engines": ("engine", "list"),
-        "Engine shards": ("engine", "shards", "--limit", "200"),
+        "Engine shards": ("engine", "shard", "list", "--limit", "200"),
     },
     actions={
         "decommission": ConsoleAction(
@@ -57,6 +60,13 @@ def quorate_declarations() -> Sequence[Declaration]:
             name="engine",
             help="Show engine shards and their segments, and manage engines.",
             load=lambda: import_module("quorate_storage_engine.cli").engine,
+            former={
+                "engine drops": "engine drop list",
+                "engine force-leader": "engine segment force-leader",
+                "engine isr": "engine replica list",
+                "engine segments": "engine segment list",
+                "engine shards": "engine shard list",
+            },
         ),
         tenants.FINALIZER,
         tenants.TAKES_PART,

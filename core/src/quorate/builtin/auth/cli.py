@@ -83,7 +83,7 @@ def status(console: Any) -> None:
     console.print([{**whole, **grant} for grant in grants])
 
 
-@command.group()
+@command.group("token")
 def tokens() -> None:
     """See and change tokens."""
 

@@ -20,7 +20,12 @@ def tenant() -> None:
     """See and change tenants, their quotas and those of callers."""
 
 
-@tenant.command("usage")
+@tenant.group("quota")
+def quota() -> None:
+    """See and change quotas, and see their usage."""
+
+
+@quota.command("status")
 @click.argument("name", required=False, default="")
 @click.option(
     "--kind",
@@ -30,7 +35,7 @@ def tenant() -> None:
     help="Kind of the quotas.",
 )
 @click.pass_obj
-def usage(console: Console, name: str, kind: str) -> None:
+def status(console: Console, name: str, kind: str) -> None:
     """Show the usage of quotas, and how often they refused a request.
 
     Queries every node. Rates are those of the last second. Rows and bytes are those of the whole

@@ -205,6 +205,7 @@ def quorate_declarations() -> Sequence[Declaration]:
             name="tenant",
             help="See and change tenants, their quotas and those of callers.",
             load=lambda: import_module("quorate.builtin.tenant.cli").tenant,
+            former={"tenant usage": "tenant quota status"},
         ),
         ExtensionPoint(name=CASCADES, type=TenantCascade),
         Extension(point="cluster.console_groups", name="tenant", value="Tenants"),

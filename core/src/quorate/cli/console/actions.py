@@ -51,7 +51,7 @@ OF_CLUSTER: Final[Mapping[str, ConsoleAction]] = {
     "transfer": ConsoleAction(
         title="Transfer the leadership of a shard",
         command=("member", "transfer", "{shard}", "{node}"),
-        plan=("shard", "debug", "{shard}"),
+        plan=("shard", "get", "{shard}"),
     ),
     "move": ConsoleAction(
         title="Move a replica",
@@ -87,10 +87,10 @@ OF_CLUSTER: Final[Mapping[str, ConsoleAction]] = {
     "change": ConsoleAction(
         title="Change a quota",
         command=(
-            *("tenant", "quotas", "update", "--rows={rows}", "--bytes={bytes}"),
+            *("tenant", "quota", "update", "--rows={rows}", "--bytes={bytes}"),
             *("--commands-per-s={commands_per_s}", "{kind}", "{name}"),
         ),
-        plan=("tenant", "quotas", "get", "{kind}", "{name}"),
+        plan=("tenant", "quota", "get", "{kind}", "{name}"),
     ),
     "finish-upgrade": ConsoleAction(
         title="Finish an upgrade",

@@ -346,7 +346,7 @@ class Cluster:
             for (full, row), more in zip(rows, offered, strict=True)
         ]
         text = "No tenant and no user has a quota."
-        how = "<p><code>quorate tenant quotas put --help</code> tells how to set one.</p>"
+        how = "<p><code>quorate tenant quota put --help</code> tells how to set one.</p>"
         return Page(title="Quotas in use", tables=[("", shown)], empty=note(text) + how)
 
 

@@ -88,7 +88,10 @@ class Commands:
         command = self.load(words[0])
         for word in words[1:]:
             if isinstance(command, click.Group):
-                command = command.commands[word]
+                found = command.get_command(click.Context(command), word)
+                if found is None:
+                    raise KeyError(word)
+                command = found
         return command.help or ""
 
 

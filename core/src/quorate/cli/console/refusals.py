@@ -60,7 +60,7 @@ def unknown_caller(error: Exception, root: str, *, given: bool) -> Page:
     )
     lead = (
         f"{note(text)}{note(f'The cluster says: {error}')}{note(how)}"
-        "<p><code>quorate auth tokens create USER --file FILE</code></p>"
+        "<p><code>quorate auth token create USER --file FILE</code></p>"
         f"{note('Until then nothing is shown, and nothing was changed.')}{_back(root)}"
     )
     return Page(title="Who are you?", tables=[], lead=lead, renewed=False)

@@ -46,9 +46,11 @@ def title_of(resource: Resource[Any]) -> str:
 class RowPages:
     """The lists and the rows of all resources, which lead to each other."""
 
-    def __init__(self, references: References, root: str) -> None:
+    def __init__(self, references: References, root: str, typed: Mapping[str, str]) -> None:
         self._references: Final = references
         self._root: Final = root
+        #: The words of the commands of each family.
+        self._typed: Final = typed
 
     def list(self, client: Client, resource: Resource[Any], query: Mapping[str, str]) -> Page:
         """Show a page of the rows that a query asks for."""
@@ -192,13 +194,13 @@ class RowPages:
             return f"{note(text)}<p>{anchor(every, self._root)}</p>"
         if any(query.get(name) for name in fields):
             return note(f"No {title} meet these conditions.")
-        plugin, _, noun = binding.resource.family.partition(".")
         how = [each for each in ("Create", "Put") if each in binding.writes]
         text = f"There are no {title} yet."
         if how and binding.resource.view.cli:
             return (
-                f"<p>{text} Clients write them, and <code>quorate {plugin.replace('_', '-')}"
-                f" {noun.replace('_', '-')} --help</code> tells how to do it by hand.</p>"
+                f"<p>{text} Clients write them, and <code>quorate "
+                f"{self._typed[binding.resource.family]} --help</code> tells how to do it by hand."
+                "</p>"
             )
         return note(f"{text} They appear when clients make them.")
 

@@ -28,6 +28,7 @@ from quorate.cli.console.refusals import no_page, unanswered, unknown_caller
 from quorate.cli.console.rows import RowPages
 from quorate.cli.console.search import search
 from quorate.cli.failures import Failure
+from quorate.cli.installed import path_of
 from quorate.observe.http import Answer, Request
 from quorate.plugin.advanced import ConsoleAction, ConsolePage
 
@@ -101,7 +102,12 @@ class ConsoleSite:
         self._cluster: Final = Cluster(self._actions, ROOT)
         references = References(self._resources.values())
         self._references: Final = references
-        self._rows: Final = RowPages(references, ROOT)
+        typed = {
+            each.family: " ".join(path_of(plugin, each))
+            for plugin in catalog.declared.values()
+            for each in plugin.resources
+        }
+        self._rows: Final = RowPages(references, ROOT, typed)
         groups = catalog.extensions.get(menu.POINT, {})
         self._menu: Final = menu.of(
             self._pages, self._resources, groups, actions=bool(self._actions)

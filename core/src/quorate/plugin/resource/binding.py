@@ -544,6 +544,15 @@ def plural(name: str) -> str:
     return f"{name}es" if name.endswith(("s", "x", "ch", "sh")) else f"{name}s"
 
 
+def command_noun(resource: Resource[Any]) -> str:
+    """Return the word for a resource in commands: `acl-rule` for the family `mqtt.acl_rules`."""
+    many = resource.family.partition(".")[2].replace("_", "-")
+    one = spaced(resource.row.DESCRIPTOR.name).replace(" ", "-")
+    if plural(one) == many:
+        return one
+    return f"{many[:-3]}y" if many.endswith("ies") else many.removesuffix("s")
+
+
 def renamed(invalid: Invalid, write: Write, holder: str) -> Invalid:
     """Return the fault of the item of a batch of one, with the field as in its single request."""
     path = f"{write.field}[0]"

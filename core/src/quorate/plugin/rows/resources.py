@@ -12,7 +12,7 @@ from quorate.plugin.access import Access
 from quorate.plugin.declarations import ConsolePage, Extension
 from quorate.plugin.node import NodeApi, ShardRef
 from quorate.plugin.places import placed
-from quorate.plugin.resource.binding import bind
+from quorate.plugin.resource.binding import bind, command_noun
 from quorate.plugin.resource.declaration import History, Resource, Ttl, Verb
 from quorate.plugin.resource.handlers import (
     find_row,
@@ -54,7 +54,8 @@ def resources_of(app: Plugin) -> list[Any]:
     if not made:
         return []
     tables = {
-        each.many: (app.name, each.plural.replace("_", "-"), "list") for each in app.resources
+        each.many: (app.name.replace("_", "-"), command_noun(app.made[each.cls]), "list")
+        for each in app.resources
     }
     page = ConsolePage(title=app.name.replace("_", " ").capitalize(), tables=tables)
     own = any(isinstance(each, Extension) and each.point == _PAGES for each in app.included)

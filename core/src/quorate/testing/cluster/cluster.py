@@ -16,9 +16,9 @@ from quorate.testing.ports import HeldPort
 from quorate.testing.waiting import until
 from quorate.v1 import auth_pb2
 
-#: Names a directory with an authority, as `quorate cert init` and `quorate cert client client`
-#: write it: all clusters are encrypted with it, and ask clients for its certificates. The user
-#: `client` is their administrator.
+#: Names a directory with an authority, as `quorate cert init` and `quorate cert create client
+#: --client` write it: all clusters are encrypted with it, and ask clients for its certificates. The
+#: user `client` is their administrator.
 CERTIFICATES: Final = "QUORATE_TEST_CERTIFICATES"
 #: The section `timing` where a test waits for elections: they take less time than by default, and
 #: nodes that share their machine with other tests still hear of each other in time.

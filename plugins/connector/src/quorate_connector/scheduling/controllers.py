@@ -48,7 +48,7 @@ TASKS: Final = Metric(
         name="QuorateTasksFailed",
         expression='quorate_connector_tasks{state="failed"} > 0',
         meaning="Tasks of connectors have failed and are not restarted automatically.",
-        action="`quorate connector status` shows the reason; fix it and restart the connector.",
+        action="`quorate connector task list` shows the reason; fix it and restart the connector.",
         for_s=0,
     ),
 )

@@ -95,10 +95,15 @@ def etcd() -> None:
     """Show stores of etcd's keys, and move between etcd and Quorate."""
 
 
-@etcd.command("status")
+@etcd.group("store")
+def store() -> None:
+    """List stores."""
+
+
+@store.command("list")
 @click.pass_obj
-def status(console: Console) -> None:
-    """Show the stores: revisions, sizes, compaction, leases, watches and leaders, by node."""
+def list_stores(console: Console) -> None:
+    """List the stores: revisions, sizes, compaction, leases, watches and leaders, by node."""
     q = console.client()
     rows: list[dict[str, object]] = []
     for node in q.topology().nodes:
@@ -131,7 +136,7 @@ def import_pairs(console: Console, /, **options: object) -> None:
             await asyncio.to_thread(leap, f"{_SERVICE}/LeapStore", command, pb.Stood)
             if await target.revision() <= revision:
                 raise click.ClickException(
-                    f"{given.at} does not serve store {given.store!r}: see `quorate etcd status`"
+                    f"{given.at} serves no store {given.store!r}: see `quorate etcd store list`"
                 )
 
     _run(console, given, given.address, given.at, begin)

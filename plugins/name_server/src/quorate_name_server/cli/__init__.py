@@ -1,1 +1,1 @@
-"""The command groups `quorate name-server` and `quorate rocketmq`."""
+"""The command group `quorate name-server`."""

@@ -8,6 +8,7 @@ import click
 from quorate.plugin import Console
 from quorate.plugin.console import first_rows, limit_option, time_text
 
+from quorate_name_server.cli.rocketmq import import_store
 from quorate_name_server.client import SyncNameServer
 from quorate_name_server.v1 import commands_pb2 as pb, rows_pb2 as rows, service_pb2 as asked
 
@@ -28,23 +29,36 @@ def name_server() -> None:
     """Show routes of topics, and manage brokers."""
 
 
-@name_server.command()
+name_server.add_command(import_store)
+
+
+@name_server.group()
+def route() -> None:
+    """Show and follow the routes of topics."""
+
+
+@route.command("get")
 @click.argument("topics", nargs=-1, required=True)
 @_mode
 @click.pass_obj
-def routes(console: Console, topics: tuple[str, ...], mode: str | None) -> None:
+def get_routes(console: Console, topics: tuple[str, ...], mode: str | None) -> None:
     """Show the queues of TOPICS and their brokers."""
     found = _names(console).routes(topics, mode=_mode_of(mode))
     _warn(found.state)
     console.print([row for route in found.routes for row in _queues(route)])
 
 
-@name_server.command()
+@name_server.group()
+def broker() -> None:
+    """List brokers, and manage their members."""
+
+
+@broker.command("list")
 @click.argument("names", nargs=-1)
 @click.option("--cluster", default="", help="Only brokers of this cluster.")
 @_mode
 @click.pass_obj
-def brokers(console: Console, names: tuple[str, ...], cluster: str, mode: str | None) -> None:
+def list_brokers(console: Console, names: tuple[str, ...], cluster: str, mode: str | None) -> None:
     """List the members of all brokers, or of the brokers NAMES."""
     found = _names(console).brokers(names, cluster=cluster, mode=_mode_of(mode))
     _warn(found.state)
@@ -53,27 +67,32 @@ def brokers(console: Console, names: tuple[str, ...], cluster: str, mode: str | 
     )
 
 
-@name_server.command()
+@name_server.group()
+def topic() -> None:
+    """List topics, and delete their routes."""
+
+
+@topic.command("list")
 @click.option("--cluster", default="", help="Only topics with queues in this cluster.")
 @limit_option
 @_mode
 @click.pass_obj
-def topics(console: Console, cluster: str, limit: int, mode: str | None) -> None:
+def list_topics(console: Console, cluster: str, limit: int, mode: str | None) -> None:
     """List the topics that have routes."""
     found = _names(console).topics(cluster=cluster, mode=_mode_of(mode))
     console.print([{"topic": topic} for topic in first_rows(found, limit)])
 
 
-@name_server.command()
+@route.command("watch")
 @click.argument("topics", nargs=-1, required=True)
 @click.pass_obj
-def watch(console: Console, topics: tuple[str, ...]) -> None:
+def watch_routes(console: Console, topics: tuple[str, ...]) -> None:
     """Show the routes of TOPICS and their changes until interrupted."""
     for route in _names(console).watch_routes(topics):
         console.print(list(_queues(route)) or [{"topic": route.topic}])
 
 
-@name_server.command("wipe-write-permission")
+@broker.command("wipe-write-permission")
 @click.argument("name")
 @click.pass_obj
 def wipe_write_permission(console: Console, name: str) -> None:
@@ -81,7 +100,7 @@ def wipe_write_permission(console: Console, name: str) -> None:
     console.print([{"broker": name, "topics": _names(console).wipe_write_permission(name)}])
 
 
-@name_server.command("add-write-permission")
+@broker.command("add-write-permission")
 @click.argument("name")
 @click.pass_obj
 def add_write_permission(console: Console, name: str) -> None:
@@ -89,7 +108,7 @@ def add_write_permission(console: Console, name: str) -> None:
     console.print([{"broker": name, "topics": _names(console).add_write_permission(name)}])
 
 
-@name_server.command("delete-topic")
+@topic.command("delete")
 @click.argument("topic")
 @click.option("--cluster", default="", help="Only its queues in this cluster.")
 @click.pass_obj
@@ -99,7 +118,7 @@ def delete_topic(console: Console, topic: str, cluster: str) -> None:
     console.print([{"topic": topic, "brokers": count}])
 
 
-@name_server.command()
+@broker.command("unregister")
 @click.argument("name")
 @click.argument("address")
 @click.pass_obj

@@ -1,4 +1,4 @@
-"""The command group `quorate rocketmq`."""
+"""The command `quorate name-server import`."""
 
 from __future__ import annotations
 
@@ -48,12 +48,7 @@ class Taken:
         }
 
 
-@click.group("rocketmq")
-def rocketmq() -> None:
-    """Move from RocketMQ to Quorate."""
-
-
-@rocketmq.command("import")
+@click.command("import")
 @click.option(
     "--store",
     required=True,
@@ -83,7 +78,7 @@ def import_store(
     offsets: bool,
     groups: bool,
 ) -> None:
-    """Import topics, offsets and subscription groups from the store of a broker.
+    """Import topics, offsets and subscription groups from the store of a broker of RocketMQ.
 
     Offsets never go back: a larger committed offset stays. Existing items count as kept. Offsets
     and groups need the plugin `offset`.

@@ -100,7 +100,7 @@ def publish(client: Client, load_id: str, timeout_s: float) -> Load:
     """
     view = Loads(client).get(load_id)
     if view is None:
-        raise SourceError(f"there is no load {load_id}; `quorate loads list` shows all")
+        raise SourceError(f"there is no load {load_id}; see `quorate spark load list`")
     if view.load.state == Load.FINISHED and view.load.atomic:
         return view.load
     if view.load.state != Load.STAGED:

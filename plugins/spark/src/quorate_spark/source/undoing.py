@@ -78,7 +78,7 @@ def forget(client: Client, load_id: str) -> None:
 def _demand(client: Client, load_id: str) -> LoadView:
     load = Loads(client).get(load_id)
     if load is None:
-        raise SourceError(f"there is no load {load_id}; `quorate loads list` shows all")
+        raise SourceError(f"there is no load {load_id}; see `quorate spark load list`")
     return load
 
 
@@ -133,7 +133,7 @@ def _delete(client: Client, found: FoundTable, items: Sequence[Any]) -> int:
             why = lasting or refused[0]
             raise SourceError(
                 f"{len(refused)} rows of {found.name} could not be deleted ({why.code}: "
-                f"{why.message}): the load is not taken back yet; repeat `quorate loads abort`"
+                f"{why.message}): the load is not taken back yet; repeat `quorate spark load abort`"
             )
         left = [left[each.item] for each in refused]
         sleep(_PAUSE_S)
