@@ -94,22 +94,21 @@ def compiler(directory: Path) -> str:
 def count_through_kills(command: list[str], cluster: Cluster, shard_key: str) -> None:
     """Run a program to its end; kill the leader of its shard now and then."""
     addresses = cluster.endpoints.split(",")
-    program = subprocess.Popen(
-        [*command, *addresses], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
-    )
     printed: list[str] = []
-    try:
-        assert program.stdout is not None
-        for line in program.stdout:
-            printed.append(line.strip())
-            if printed[-1] in {f"counted to {number}" for number in KILLS}:
-                leader = cluster.leader(cluster.shard_of("metadata", shard_key.encode()))
-                leader.kill()
-                leader.start()
-                leader.ready()
-        assert program.wait(60) == 0, printed
-    finally:
-        program.kill()
-        program.wait()
+    with subprocess.Popen(
+        [*command, *addresses], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
+    ) as program:
+        try:
+            assert program.stdout is not None
+            for line in program.stdout:
+                printed.append(line.strip())
+                if printed[-1] in {f"counted to {number}" for number in KILLS}:
+                    leader = cluster.leader(cluster.shard_of("metadata", shard_key.encode()))
+                    leader.kill()
+                    leader.start()
+                    leader.ready()
+            assert program.wait(60) == 0, printed
+        finally:
+            program.kill()
     assert printed[0].removeprefix("led by ") in addresses, printed
     assert printed[-1] == f"stored {LAST}, watched {LAST}, gaps 0", printed
