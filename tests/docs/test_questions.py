@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import runpy
 from pathlib import Path
 
 import pytest
@@ -11,7 +12,7 @@ from tests.support.pages import command_of
 
 ROOT = Path(__file__).parents[2]
 PAGE = ROOT / "docs" / "explanation" / "questions.md"
-ANSWERS = dict(re.findall(r"^## ([^\n]+)\n\n(.+?)(?=\n\n##|\Z)", PAGE.read_text(), re.M | re.S))
+ANSWERS = dict(re.findall(r"^## ([^\n]+\?)\n\n(.+?)(?=\n\n##|\Z)", PAGE.read_text(), re.M | re.S))
 
 
 def test_there_are_ten() -> None:
@@ -39,3 +40,13 @@ def test_the_rates_are_those_of_the_readme() -> None:
     shown = (ROOT / "README.md").read_text()
     assert len(rates) == 4
     assert all(rate in shown for rate in rates)
+
+
+def test_answers_are_found_as_quickly_as_the_page_tells() -> None:
+    program = runpy.run_path(str(ROOT / "docs" / "render_questions.py"))
+    told = dict(re.findall(r"^\| ([^|]+\?) \|.*\| (\d+) \|$", PAGE.read_text(), re.M))
+    takes = {name: program["seconds"](route, program["now"]) for name, route in program["routes"]()}
+
+    assert told.keys() == takes.keys() == ANSWERS.keys() == program["FORMER"].keys()
+    assert {name: each for name, each in takes.items() if abs(each - int(told[name])) > 10} == {}
+    assert max(takes.values()) <= 180
