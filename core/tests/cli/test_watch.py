@@ -19,7 +19,10 @@ def pair(value: str, created: int) -> bytes:
     return Pair(value=value.encode(), created_revision=created).SerializeToString()
 
 
-def test_each_event_is_a_line(run: Run, node: FakeNode) -> None:
+@pytest.mark.parametrize(
+    "words", [("watch", "kv", "--prefix", "a"), ("kv", "watch", "a")], ids=["watch", "kv"]
+)
+def test_each_event_is_a_line(run: Run, node: FakeNode, words: tuple[str, ...]) -> None:
     node.watched = [
         WatchResponse(
             events=[
@@ -39,7 +42,7 @@ def test_each_event_is_a_line(run: Run, node: FakeNode) -> None:
         ),
     ]
 
-    ran = run("watch", "kv", "--prefix", "a", "--changes-only")
+    ran = run(*words, "--changes-only")
 
     assert ran.out.splitlines() == ["row a = 1", "updated a = 2", "deleted /w=="]
     assert "the test is over" in ran.err

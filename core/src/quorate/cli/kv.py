@@ -224,6 +224,21 @@ def list_pairs(
         terminal.warn(f"there are more than {limit}; continue with --after {last_key}")
 
 
+@command.command("watch")
+@click.argument("prefix", default="", shell_complete=from_cluster(keys))
+@click.option("--changes-only", is_flag=True, help="Skip the current pairs.")
+@_hex
+@click.pass_context
+def watch_pairs(ctx: click.Context, prefix: str, changes_only: bool, in_hex: bool) -> None:
+    """Show the pairs with keys that begin with PREFIX and every change, until Ctrl-C.
+
+    `quorate watch kv` resumes after an interruption as well.
+    """
+    from quorate.cli import watch
+
+    ctx.invoke(watch.command, family="kv", prefix=prefix, in_hex=in_hex, changes_only=changes_only)
+
+
 def _ask(terminal: Terminal, method: str, request: Message, response: type[M]) -> M:
     return terminal.ask(lambda client: client.call(f"{_SERVICE}/{method}", request, response))
 
