@@ -22,6 +22,7 @@ myst_heading_anchors = 3
 
 html_theme = "furo"
 html_title = f"Quorate {release}"
+html_search_scorer = str(Path(__file__).with_name("search_scorer.js"))
 exclude_patterns = ["_build"]
 
 
