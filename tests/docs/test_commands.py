@@ -27,7 +27,11 @@ def test_the_page_has_each_command_in_its_place(program: Mapping[str, Any]) -> N
     lines = [line for line, _ in program["commands"]()]
     titles = re.findall(r"^##+ `?(.*?)`?$", PAGE.read_text(encoding="utf-8"), re.MULTILINE)
 
-    assert titles == lines
+    assert titles == [*lines, program["LAST"]]
+    timed = program["TIMES"].read_text(encoding="utf-8").splitlines()[1:]
+    assert [each.split(" ", 2)[2] for each in timed] == [
+        line for line, words in program["commands"]() if words
+    ]
     assert sum(bool(words) for _, words in program["commands"]()) >= 60
 
 
