@@ -170,7 +170,7 @@ class Machine:
             self.shard,
             self.data,
             counted=self.program.counted,
-            places=self.program.places,
+            ownership=self.program.ownership,
             clock=self.clock,
             limits=self.limits,
         )

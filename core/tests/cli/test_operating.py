@@ -6,7 +6,7 @@ import json
 from typing import TYPE_CHECKING
 
 import pytest
-from quorate.cli import splitting
+from quorate.cli import reshaping
 from quorate.plugin import keys
 from quorate.plugin.slots import even_cut, slot_of
 from quorate.v1.admin_pb2 import (
@@ -518,7 +518,7 @@ def test_shards_are_merged(run: Run, sharded: FakeNode) -> None:
 def test_a_merge_that_is_taken_back_says_why(
     run: Run, sharded: FakeNode, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(splitting, "_LOOK_S", 0.001)
+    monkeypatch.setattr(reshaping, "_LOOK_S", 0.001)
     sharded.unmerged = "it has too many rows"
     ran = run("shard", "merge", "toy/1", "toy/2")
     assert ran.code

@@ -20,7 +20,7 @@ from quorate.config import load
 from quorate.node.directory import restore, sandboxed, verify
 from quorate.shards.snapshots.parts import BackupError
 from quorate.storage.archive import Archive
-from quorate.storage.places import Place, place_of
+from quorate.storage.backup_stores import Place, place_of
 from quorate.storage.rows import value_of
 from quorate.testing.cluster import QUICK_ELECTIONS, Cluster
 from quorate.testing.waiting import PATIENCE_S

@@ -26,8 +26,8 @@ from quorate.apply.mirrors import MirrorPosition
 from quorate.apply.outcomes import (
     StoredEntry,
 )
-from quorate.apply.places import NOWHERE, OwnRows, Owns, Places
 from quorate.apply.scope import Scope
+from quorate.apply.slot_ownership import NOWHERE, OwnRows, Owns, SlotOwnership
 from quorate.apply.slot_set import SlotSet
 from quorate.apply.txn import ShardReader, number_of
 from quorate.consensus.messages import Entry
@@ -92,7 +92,7 @@ class Applier:
         data: ShardData,
         *,
         counted: Sequence[str] = (),
-        places: Places = NOWHERE,
+        ownership: SlotOwnership = NOWHERE,
         clock: Callable[[], float] = perf_counter,
         limits: ApplyLimits | None = None,
     ) -> None:
@@ -101,7 +101,7 @@ class Applier:
         self._data = data
         self._counted: Final = counted
         #: Where rows and deadlines belong.
-        self.places: Final = places
+        self.ownership: Final = ownership
         self._clock: Final = clock
         self.limits: Final = ApplyLimits() if limits is None else limits
         #: The scopes of readers by families.
@@ -181,7 +181,7 @@ class Applier:
     def due(self, timer: str, now_ms: int, limit: int) -> list[tuple[bytes, int]]:
         """Return the first due keys of a timer with their deadlines."""
         low_ms = self._lows.get(timer, deadlines.NEVER_BEFORE)
-        owns = self.places.timer_owner(timer, self.slots.owned) if self.foreign else None
+        owns = self.ownership.timer_owner(timer, self.slots.owned) if self.foreign else None
         found = deadlines.due(self._data, timer, now_ms, limit, low_ms, owns)
         if found:
             self._lows[timer] = found[0][1]
@@ -232,11 +232,11 @@ class Applier:
         if not self.foreign:
             return self._data
         owned = self.slots.owned
-        return OwnRows(self._data, self.places, lambda: owned)
+        return OwnRows(self._data, self.ownership, lambda: owned)
 
     def owner(self, family: str) -> Owns | None:
         """Return a predicate of rows in own slots; None if all rows of the family are."""
-        return self.places.owner(family, self.slots.owned) if self.foreign else None
+        return self.ownership.owner(family, self.slots.owned) if self.foreign else None
 
     @property
     def cut_here(self) -> CutShard | None:

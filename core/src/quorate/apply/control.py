@@ -118,7 +118,7 @@ class ControlledShard:
 
     def depart(self, below: Layer, family: str, rows: Mapping[bytes, bytes]) -> None:
         """Subtract rows that went to another shard from the totals that this one keeps."""
-        departs = self.program.places.departures.get(family)
+        departs = self.program.ownership.departures.get(family)
         if departs is None:
             return
         layer, events = Layer(below), self._entry.events

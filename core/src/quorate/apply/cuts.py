@@ -17,7 +17,7 @@ _NUMBER: Final = Struct(">Q")
 
 
 class Forgotten(NamedTuple):
-    """The last row that was looked at, of a family, in the order of `Places.families`."""
+    """The last row that was looked at, of a family, in the order of `SlotOwnership.families`."""
 
     family: str = ""
     key: bytes = b""

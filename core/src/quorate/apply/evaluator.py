@@ -19,9 +19,9 @@ from quorate.apply.entry_builder import EntryBuilder, EvaluationContext
 from quorate.apply.file_sets import FindInFiles
 from quorate.apply.layers import Layer, Rows
 from quorate.apply.outcomes import Outcome
-from quorate.apply.places import OwnRows
 from quorate.apply.program import Program
 from quorate.apply.recent_rows import RecentRows
+from quorate.apply.slot_ownership import OwnRows
 from quorate.apply.txn import ROW_BYTES
 from quorate.plugin.shard_id import ShardId
 from quorate.storage.data.shard_data import ShardData
@@ -192,8 +192,8 @@ class Evaluator:
         """Return the stored rows, without those of foreign slots."""
         rows: Rows = self._context.data
         if self._state.foreign:
-            places = self._context.program.places
-            rows = OwnRows(rows, places, lambda: self._state.slots.owned)
+            ownership = self._context.program.ownership
+            rows = OwnRows(rows, ownership, lambda: self._state.slots.owned)
         return RecentRows(rows, self._limits.recent_bytes)
 
     @property

@@ -9,8 +9,8 @@ from google.protobuf.message import Message
 
 from quorate.apply import levels
 from quorate.apply.control import SCOPE, ControlRoute
-from quorate.apply.places import Places
 from quorate.apply.scope import Family, Scope
+from quorate.apply.slot_ownership import SlotOwnership
 from quorate.plugin import Command, Txn
 from quorate.plugin.advanced import FENCE_NAMES, FenceNames, FileLoad, Table
 from quorate.plugin.catalog import Catalog
@@ -69,7 +69,7 @@ class Program:
     #: How the rows of a batch command are loaded as files, by the full name of its message.
     file_loads: Mapping[str, FileLoad]
     #: Where rows and deadlines belong.
-    places: Places
+    ownership: SlotOwnership
     #: What a departure of a family's rows may read and write.
     departures: Mapping[str, Scope]
     #: The level in force of a feature, as far as it is known here.
@@ -92,7 +92,7 @@ class Program:
         own = [each for each in catalog.families.values() if each.group == group]
         public = frozenset(family.name for family in own if Family.of(family).public)
         handlers = _handlers(catalog, group)
-        places = Places.of(catalog, group, handlers)
+        ownership = SlotOwnership.of(catalog, group, handlers)
         return cls(
             handlers=handlers,
             control=control,
@@ -104,9 +104,10 @@ class Program:
             plugins=frozenset(catalog.declared),
             mirrored=mirrored(catalog, group),
             file_loads=file_loads(catalog),
-            places=places,
+            ownership=ownership,
             departures={
-                name: Scope.of_plugin(catalog, name.partition(".")[0]) for name in places.departures
+                name: Scope.of_plugin(catalog, name.partition(".")[0])
+                for name in ownership.departures
             },
             in_force=levels.levels_of(catalog).__getitem__ if in_force is None else in_force,
             fences=tuple(

@@ -16,9 +16,9 @@ from quorate.cli.terminal import ADMIN
 from quorate.client.errors import OutcomeUnknownError, RejectedError, UnavailableError
 from quorate.consensus.messages import Entry, EntryKind
 from quorate.control.failures import Backoff
-from quorate.storage import places
+from quorate.storage import backup_stores
 from quorate.storage.archive import Archive, ArchiveError
-from quorate.storage.places import Place
+from quorate.storage.backup_stores import Place
 from quorate.v1 import admin_pb2 as pb
 
 if TYPE_CHECKING:
@@ -215,6 +215,6 @@ def _forget(archive: Archive, keep_s: float) -> None:
     for backup in before[:-1]:
         # The manifest first: an interruption leaves nothing that looks complete.
         (backup / "backup.json").unlink()
-        places.remove_all(backup)
+        backup_stores.remove_all(backup)
     for shard, index in _indexes(archive.backups()[0]).items():
         archive.forget(shard, index)

@@ -13,8 +13,8 @@ import click
 
 from quorate.cli.failures import Failure, failure, not_installed
 from quorate.cli.terminal import ADMIN, Terminal, progress
-from quorate.storage import durably, places
-from quorate.storage.places import Place, PlaceError
+from quorate.storage import backup_stores, durably
+from quorate.storage.backup_stores import Place, PlaceError
 from quorate.v1.admin_pb2 import BackupPart, BackupRequest
 
 if TYPE_CHECKING:
@@ -35,7 +35,7 @@ class PlaceType(click.Path):
         """Return the `Place`."""
         if isinstance(value, str) and "://" in value:
             try:
-                return places.place_of(value)
+                return backup_stores.place_of(value)
             except PlaceError as error:
                 self.fail(str(error), param, ctx)
         return super().convert(value, param, ctx)
@@ -97,7 +97,7 @@ def command(
         )
         terminal.follow(work)
         return
-    if places.names(directory):
+    if backup_stores.names(directory):
         raise failure(f"{directory} is not empty", "name an empty directory, or a new one")
     files, size = terminal.ask(lambda client: copy(client, directory, node))
     terminal.report(
@@ -147,15 +147,17 @@ async def write(
             if part.offset == 0:
                 files += 1
                 path = directory / _safe(part.path).as_posix()
-                write_part = await asyncio.to_thread(stack.enter_context, places.writing(path))
+                write_part = await asyncio.to_thread(
+                    stack.enter_context, backup_stores.writing(path)
+                )
             await asyncio.to_thread(write_part, part.content)
             if part.offset + len(part.content) == part.size:
                 await asyncio.to_thread(stack.close)
     if isinstance(directory, Path):
         for folder in directory.iterdir():
             durably.sync_directory(folder)
-    places.make(directory)
-    await asyncio.to_thread(places.write, directory / _MANIFEST, manifest)
+    backup_stores.make(directory)
+    await asyncio.to_thread(backup_stores.write, directory / _MANIFEST, manifest)
     return files + 1, size
 
 

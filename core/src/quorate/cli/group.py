@@ -10,7 +10,7 @@ import click
 
 from quorate.cli.completing import from_cluster, groups
 from quorate.cli.failures import ExitCode, failure
-from quorate.cli.splitting import (
+from quorate.cli.reshaping import (
     begin_merge,
     begin_split,
     follow_merge,

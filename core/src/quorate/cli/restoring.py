@@ -18,7 +18,7 @@ from quorate.cli.failures import ExitCode, Failure, failure, not_installed, prob
 from quorate.cli.serve import config_option, workers_in
 from quorate.cli.terminal import Terminal
 from quorate.plugin.console import dry_run_option
-from quorate.storage.places import Place
+from quorate.storage.backup_stores import Place
 
 if TYPE_CHECKING:
     from quorate.cli.restore_rows import Found, Refused

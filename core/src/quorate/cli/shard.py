@@ -13,7 +13,7 @@ from google.protobuf.message import Message
 from quorate.cli.completing import from_cluster, groups, nodes, shards
 from quorate.cli.failures import ExitCode, failure
 from quorate.cli.placements import follow, no_wait, placement, shown_move
-from quorate.cli.splitting import (
+from quorate.cli.reshaping import (
     begin_merge,
     begin_split,
     follow_merge,

@@ -23,11 +23,11 @@ from quorate.client.node_queues import NodeQueues
 from quorate.client.sessions import Operation, Sessions
 from quorate.client.topology import Topology
 from quorate.client.vocabulary import Vocabulary, check_reply, command_of, item_error, only_reply
+from quorate.plugin.batch_split import ShardCommand, ShardReply, join, names_item, refused, split
 from quorate.plugin.outcomes import Invalid
 from quorate.plugin.shard_id import ShardId
 from quorate.plugin.singles import Singles, batch_of, singles_of
 from quorate.plugin.slots import slot_of
-from quorate.plugin.splitting import ShardCommand, ShardReply, join, names_item, refused, split
 from quorate.v1.batch_pb2 import BatchReply
 from quorate.v1.command_pb2 import CommandReply
 from quorate.v1.entry_pb2 import Stamp

@@ -16,6 +16,7 @@ from quorate.client.twins import Blocking, blocking, iterating
 from quorate.client.vocabulary import item_error, parts_of
 from quorate.client.watching import ChangeKind
 from quorate.plugin import keys
+from quorate.plugin.batch_split import INVALID, names_item
 from quorate.plugin.batches import in_parts, join_parts
 from quorate.plugin.resource import Resource, bind
 from quorate.plugin.resource.binding import (
@@ -27,7 +28,6 @@ from quorate.plugin.resource.binding import (
     inner_field,
     set_field,
 )
-from quorate.plugin.splitting import INVALID, names_item
 from quorate.plugin.updates import UPDATE_MASK
 from quorate.v1.batch_pb2 import BatchReply
 

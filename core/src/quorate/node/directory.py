@@ -21,6 +21,7 @@ from quorate.shards.snapshots.backup import Backup
 from quorate.shards.snapshots.parts import BackupError
 from quorate.storage import durably
 from quorate.storage.archive import Archive, ArchiveError
+from quorate.storage.backup_stores import Place
 from quorate.storage.data.home import DiskHome
 from quorate.storage.data.shard_data import ShardData
 from quorate.storage.engine.port import DamagedError
@@ -28,7 +29,6 @@ from quorate.storage.engine.rocks import Budget, RocksEngine
 from quorate.storage.log.node_log import FAMILY, NodeLog
 from quorate.storage.log.witness import FileWitnesses
 from quorate.storage.notes import FileNotes
-from quorate.storage.places import Place
 from quorate.storage.staged_files import StagedFiles
 
 _ID_BYTES: Final = 16

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Final, TypeVar
 
 from google.protobuf.message import Message
 
+from quorate.plugin.batch_split import at_place
 from quorate.plugin.deprecations import deprecated
 from quorate.plugin.outcomes import Invalid, Rejected
 from quorate.plugin.splicing import spliced
-from quorate.plugin.splitting import at_place
 from quorate.v1.batch_pb2 import BatchReply, ItemRefusal
 
 if TYPE_CHECKING:

@@ -21,9 +21,9 @@ from quorate.plugin.declared import Declared
 from quorate.plugin.nearness import meant
 from quorate.plugin.needs import misfits
 from quorate.plugin.outcomes import Invalid
-from quorate.plugin.places import place_in
 from quorate.plugin.problems import PluginProblem
 from quorate.plugin.services import missing, undeclared
+from quorate.plugin.source_lines import place_in
 
 #: What the command line itself offers below `quorate`.
 HOST_CLI_COMMANDS: Final = frozenset(

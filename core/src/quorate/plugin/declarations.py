@@ -11,7 +11,7 @@ from google.protobuf.message import Message
 
 from quorate.plugin.access import Access, Place
 from quorate.plugin.node import CacheView, Caller, NodeApi, ShardRef
-from quorate.plugin.places import Declaration
+from quorate.plugin.source_lines import Declaration
 from quorate.plugin.transaction import Reader, Txn
 
 if TYPE_CHECKING:

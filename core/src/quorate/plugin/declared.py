@@ -39,7 +39,6 @@ from quorate.plugin.kinds import OfKind
 from quorate.plugin.markers import PROJECT
 from quorate.plugin.nearness import meant, repair_of
 from quorate.plugin.node import NodeApi
-from quorate.plugin.places import place_in, place_of_error, place_of_hook
 from quorate.plugin.problems import PluginProblem
 from quorate.plugin.resource import Resource, derive
 from quorate.plugin.resource.declaration import (
@@ -56,6 +55,7 @@ from quorate.plugin.resource.declaration import (
 )
 from quorate.plugin.rows.plugin import Plugin as RowPlugin
 from quorate.plugin.rows.shapes import Misdeclared
+from quorate.plugin.source_lines import place_in, place_of_error, place_of_hook
 
 _VALUES: Final[dict[str, type[object]]] = {"str": str, "int": int, "bool": bool}
 _CLASSES: Final[dict[str, type[object]]] = {

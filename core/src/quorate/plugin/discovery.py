@@ -10,8 +10,8 @@ from typing import Final
 
 from quorate.plugin.markers import PROJECT
 from quorate.plugin.nearness import repair_of
-from quorate.plugin.places import place_of_error
 from quorate.plugin.problems import PluginProblem
+from quorate.plugin.source_lines import place_of_error
 
 #: Names that `[plugins]` and the families of the host use themselves.
 RESERVED_NAMES: Final = frozenset({"core", "raft", "enabled", "retired"})

@@ -6,10 +6,10 @@ from typing import Any, Generic, TypeVar
 
 from google.protobuf.message import Message
 
+from quorate.plugin.batch_split import at_place
 from quorate.plugin.batches import refusal_of
 from quorate.plugin.node import NodeApi
 from quorate.plugin.outcomes import Invalid, Rejected
-from quorate.plugin.splitting import at_place
 from quorate.v1.batch_pb2 import BatchReply
 
 I = TypeVar("I")  # noqa: E741 - the item of a batch, named as in the plugin reference

@@ -18,11 +18,11 @@ from quorate.config.sections import LimitsSection
 from quorate.plugin import Caller, Fence, Invalid, Rejected, ShardRef
 from quorate.plugin.access import Authority, Open
 from quorate.plugin.advanced import SessionRef
+from quorate.plugin.batch_split import ShardCommand
 from quorate.plugin.catalog import Catalog
 from quorate.plugin.node import NODE
 from quorate.plugin.shard_id import ShardId
 from quorate.plugin.slots import slot_of
-from quorate.plugin.splitting import ShardCommand
 from quorate.shards.refusals import NoLeaderError, WrongShardError, settled
 from quorate.shards.routing import routes as routing
 from quorate.shards.routing.access import CommandAccess

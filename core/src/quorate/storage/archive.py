@@ -18,8 +18,8 @@ from collections.abc import Iterable, Iterator
 from typing import Final
 
 from quorate.consensus.messages import Entry, EntryKind
-from quorate.storage import places
-from quorate.storage.places import Place
+from quorate.storage import backup_stores
+from quorate.storage.backup_stores import Place
 
 _FORMAT: Final = 1
 _MANIFEST: Final = "archive.json"
@@ -60,13 +60,13 @@ class Archive:
     def begin(cls, directory: Place, cluster: bytes) -> "Archive":
         """Begin the archive of a cluster, or open it; raises `ArchiveError`."""
         if not cls.exists(directory):
-            if places.names(directory):
+            if backup_stores.names(directory):
                 raise ArchiveError(
                     f"{directory} is not empty: name an empty directory, or a new one"
                 )
             content = json.dumps({"format": _FORMAT, "cluster": cluster.hex()}) + "\n"
-            places.make(directory)
-            places.write(directory / _MANIFEST, content.encode())
+            backup_stores.make(directory)
+            backup_stores.write(directory / _MANIFEST, content.encode())
         archive = cls(directory)
         if archive.cluster != cluster:
             raise ArchiveError(f"{directory} is the archive of another cluster: name another one")
@@ -77,15 +77,15 @@ class Archive:
     def backups(self) -> list[Place]:
         """Return the finished backups, the oldest first."""
         folder = self.directory / "backups"
-        found = [folder / name for name in places.names(folder)]
+        found = [folder / name for name in backup_stores.names(folder)]
         return [each for each in found if (each / _BACKUP).exists()]
 
     def new_backup(self) -> Place:
         """Return where the next backup goes; what is left of unfinished ones is removed."""
         folder = self._made("backups")
-        for name in places.names(folder):
+        for name in backup_stores.names(folder):
             if not (folder / name / _BACKUP).exists():
-                places.remove_all(folder / name)
+                backup_stores.remove_all(folder / name)
         at_s, there = time.time(), {each.name for each in self.backups()}
         while (name := time.strftime(_NAMED, time.gmtime(at_s))) in there:
             at_s += 1
@@ -102,7 +102,7 @@ class Archive:
         """Keep entries of a shard that follow each other, durably."""
         folder = self._made(self._folder(shard))
         name = f"{entries[0].index:020}-{entries[-1].index:020}{_ENTRIES}"
-        places.write(folder / name, encode(entries))
+        backup_stores.write(folder / name, encode(entries))
 
     def reached(self, shard: str, after: int) -> int:
         """Return the index up to which there are entries after another one."""
@@ -123,7 +123,7 @@ class Archive:
     def set_complete(self, shard: str, until_ms: int, index: int) -> None:
         """Keep that nothing is missing of a shard until then, and the index that it had."""
         self._made("until")
-        places.write(self._until(shard), f"{until_ms} {index}".encode())
+        backup_stores.write(self._until(shard), f"{until_ms} {index}".encode())
 
     def complete_until_ms(self, shard: str) -> int:
         """Return until when nothing is missing of a shard; 0: not known."""
@@ -155,7 +155,7 @@ class Archive:
     def _made(self, folder: str) -> Place:
         """Return a folder, which is there durably."""
         path = self.directory / folder
-        places.make(path)
+        backup_stores.make(path)
         return path
 
     def _folder(self, shard: str) -> str:
@@ -166,7 +166,7 @@ class Archive:
 
     def _files(self, shard: str) -> list[tuple[int, int, Place]]:
         folder, found = self.directory / self._folder(shard), []
-        for name in places.names(folder):
+        for name in backup_stores.names(folder):
             if name.endswith(_ENTRIES):
                 first, _, last = name.removesuffix(_ENTRIES).partition("-")
                 found.append((int(first), int(last), folder / name))

@@ -8,7 +8,7 @@ from typing import Any, TypeVar, cast
 from google.protobuf.empty_pb2 import Empty
 from google.protobuf.message import Message
 
-from quorate.plugin import Query, Rejected, splitting
+from quorate.plugin import Query, Rejected, batch_split
 from quorate.plugin.catalog import Catalog
 from quorate.shards.routing import queries
 from quorate.testing.shard import MemoryShard, Outcome
@@ -35,13 +35,13 @@ def reply_of(command: Message, outcome: Outcome, kind: type[M]) -> M:
     return cast("M", outcome.answered.FromString(outcome.reply))
 
 
-def shard_reply(command: splitting.ShardCommand, outcome: Outcome) -> splitting.ShardReply:
+def shard_reply(command: batch_split.ShardCommand, outcome: Outcome) -> batch_split.ShardReply:
     """Return the reply of a shard to its part of a batch."""
     if isinstance(outcome.failure, Rejected):
-        reply = splitting.refused(command, outcome.failure.code, outcome.failure.message)
+        reply = batch_split.refused(command, outcome.failure.code, outcome.failure.message)
     else:
         reply = reply_of(command.message, outcome, BatchReply)
-    return splitting.ShardReply(command=command, revision=outcome.revision, reply=reply)
+    return batch_split.ShardReply(command=command, revision=outcome.revision, reply=reply)
 
 
 def typed(asked: Message, answer: Message, kind: type[M]) -> M:

@@ -33,7 +33,7 @@ from quorate.plugin import (
     RowEvent,
     ShardRef,
     Timer,
-    splitting,
+    batch_split,
 )
 from quorate.plugin.access import is_reserved
 from quorate.plugin.advanced import (
@@ -556,7 +556,7 @@ class MemoryNode:
         if any(outcome.forgotten for outcome in outcomes):
             return reply()
         answers = list(map(shard_reply, commands, outcomes))
-        return typed(logged, splitting.join(answers), reply)
+        return typed(logged, batch_split.join(answers), reply)
 
     async def _admitted(
         self,

@@ -106,7 +106,7 @@ def made(base: Machine, other: Machine, new_machine: Callable[..., Machine]) -> 
     )
     row = ShardRow(group="tested", number=5, slots=even_cut(1)[0], version=3, union=union)
     home = MemoryHome()
-    unite(base.data, other.data, home, row, base.applier.places.families, ())
+    unite(base.data, other.data, home, row, base.applier.ownership.families, ())
     with closing(ShardData.open(home, families_of(base.catalog, "tested"))) as data:
         assert data.installed == data.record.position
     found = new_machine(shard=NEW)
@@ -180,7 +180,7 @@ def test_a_shard_is_made_whole_or_not_at_all(base: Machine, other: Machine) -> N
     freeze(other)
     row = ShardRow(group="tested", number=5, union=ShardUnion(merge=MERGE))
     with pytest.raises(Exception, match="not frozen"):
-        unite(base.data, other.data, home, row, base.applier.places.families, ())
+        unite(base.data, other.data, home, row, base.applier.ownership.families, ())
     assert home.pointer() is None
 
 

@@ -12,7 +12,7 @@ from quorate.plugin.access import Access
 from quorate.plugin.checking import LARGEST_PAGE
 from quorate.plugin.declarations import CONSTANT_KEY, METADATA_GROUP, Table
 from quorate.plugin.node import Caller, NodeApi
-from quorate.plugin.places import Declaration
+from quorate.plugin.source_lines import Declaration
 from quorate.plugin.transaction import Txn
 from quorate.v1.batch_pb2 import BatchReply
 

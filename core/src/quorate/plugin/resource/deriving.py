@@ -22,7 +22,6 @@ from quorate.plugin.declarations import (
 )
 from quorate.plugin.kinds import OfKind
 from quorate.plugin.node import NodeApi
-from quorate.plugin.places import placed
 from quorate.plugin.resource.binding import (
     DERIVED,
     EXPECTED,
@@ -51,6 +50,7 @@ from quorate.plugin.resource.tenants import (
     TenantRows,
     tenant_known,
 )
+from quorate.plugin.source_lines import placed
 from quorate.plugin.transaction import Reader
 from quorate.v1.rows_pb2 import KnowsTenant, TenantKnown
 from quorate.v1.tenant_pb2 import Tenant

@@ -11,7 +11,6 @@ from quorate.plugin import Admission, Life, Serving, keys
 from quorate.plugin.access import Access
 from quorate.plugin.declarations import ConsolePage, Extension
 from quorate.plugin.node import NodeApi, ShardRef
-from quorate.plugin.places import placed
 from quorate.plugin.resource.binding import bind, command_noun
 from quorate.plugin.resource.declaration import History, Resource, Ttl, Verb
 from quorate.plugin.resource.handlers import (
@@ -38,6 +37,7 @@ from quorate.plugin.rows.row import (
 )
 from quorate.plugin.rows.shapes import Field, Misdeclared, example_of, place_of, shape_of
 from quorate.plugin.rows.types import Role
+from quorate.plugin.source_lines import placed
 from quorate.plugin.transaction import Reader, Txn
 from quorate.v1.batch_pb2 import BatchReply
 from quorate.v1.tenant_pb2 import Tenant

@@ -12,8 +12,8 @@ from google.protobuf.message import Message
 
 from quorate.config.sections import LimitsSection
 from quorate.plugin import Caller, Command, Invalid, NodeApi, Rejected
+from quorate.plugin.batch_split import INVALID, at_place
 from quorate.plugin.catalog import Catalog
-from quorate.plugin.splitting import INVALID, at_place
 from quorate.shards.refusals import (
     NotAdmittedError,
     NotProposedError,

@@ -9,9 +9,9 @@ from quorate.apply.outcomes import COPY_BEHIND, WRONG_SHARD, Outcome
 from quorate.config.sections import LimitsSection
 from quorate.consensus.messages import Peer
 from quorate.plugin import Invalid, Rejected, ShardRef
+from quorate.plugin.batch_split import within
 from quorate.plugin.catalog import Catalog
 from quorate.plugin.shard_id import ShardId
-from quorate.plugin.splitting import within
 from quorate.shards.refusals import (
     CopyBehindError,
     ExhaustedError,

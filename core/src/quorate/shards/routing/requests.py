@@ -12,8 +12,8 @@ from quorate.apply.outcomes import OF_SESSION, Outcome
 from quorate.observe import requests
 from quorate.plugin import Fence, Invalid, Rejected
 from quorate.plugin.advanced import SessionRef
+from quorate.plugin.batch_split import ShardCommand, ShardReply, join, refused
 from quorate.plugin.shard_id import ShardId
-from quorate.plugin.splitting import ShardCommand, ShardReply, join, refused
 from quorate.shards.refusals import NotProposedError, OutcomeUnknownError
 from quorate.shards.routing.proposing import Result
 from quorate.v1.batch_pb2 import BatchReply, ItemRefusal

@@ -14,10 +14,10 @@ from quorate.apply.entries import LoggedCommand
 from quorate.apply.outcomes import UNKNOWN_COMMAND
 from quorate.config.sections import LimitsSection
 from quorate.plugin import Command, Invalid, Rejected
+from quorate.plugin.batch_split import ShardCommand, items_field, split, split_rest, wrong_items
 from quorate.plugin.catalog import Catalog
 from quorate.plugin.shard_id import ShardId
 from quorate.plugin.slots import slot_of
-from quorate.plugin.splitting import ShardCommand, items_field, split, split_rest, wrong_items
 from quorate.shards.routing.slot_map import SlotMap
 from quorate.v1.batch_pb2 import ItemRefusal
 

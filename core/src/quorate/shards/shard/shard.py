@@ -592,7 +592,7 @@ def _applier(context: ReplicaContext, shard: ShardId, data: ShardData, program: 
         shard,
         data,
         counted=program.counted,
-        places=program.places,
+        ownership=program.ownership,
         limits=context.settings.apply_limits,
     )
 

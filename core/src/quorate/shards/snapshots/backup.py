@@ -22,14 +22,14 @@ from quorate.consensus.messages import Peer
 from quorate.plugin.shard_id import METADATA, ShardId
 from quorate.shards.snapshots.first_state import fill, leap
 from quorate.shards.snapshots.parts import MANIFEST, BackupError, BackupTarget, FilePart, slices
-from quorate.storage import places
+from quorate.storage import backup_stores
+from quorate.storage.backup_stores import Place
 from quorate.storage.data.checkpoint import Checkpoint, Manifest, SnapshotFile
 from quorate.storage.data.home import Home
 from quorate.storage.data.record import AppliedRecord
 from quorate.storage.data.shard_data import ShardData
 from quorate.storage.engine.port import Batch, DamagedError, EngineError
 from quorate.storage.families import MEMBERS, NODES, SHARDS
-from quorate.storage.places import Place
 from quorate.storage.rows import revision_of, stored as stored_row, value_of
 from quorate.v1 import control_pb2
 
@@ -225,7 +225,7 @@ def _restore_shard(
 
 
 def _read_part(folder: Place, name: str, offset: int, length: int) -> bytes:
-    return places.read_part(folder / name, offset, length)
+    return backup_stores.read_part(folder / name, offset, length)
 
 
 def _make_own(data: ShardData, shard: ShardId, me: Peer) -> None:

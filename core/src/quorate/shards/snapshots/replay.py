@@ -16,9 +16,9 @@ from quorate.plugin.shard_id import ShardId
 from quorate.shards.snapshots import backup
 from quorate.shards.snapshots.parts import BackupError
 from quorate.storage.archive import Archive, ArchiveError
+from quorate.storage.backup_stores import Place
 from quorate.storage.data.home import Home
 from quorate.storage.data.shard_data import ShardData
-from quorate.storage.places import Place
 
 #: How many entries are read ahead.
 _AHEAD: Final = 256

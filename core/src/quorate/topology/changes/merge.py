@@ -91,7 +91,7 @@ def check_alike(base: Shard, other: Shard, common: int) -> None:
             f"{base.id} and {other.id} have each opened {found} for themselves: merge them when one"
             " of both is closed",
         )
-    unions.unite(base.data, other.data, base.applier.places.joins, revision)
+    unions.unite(base.data, other.data, base.applier.ownership.joins, revision)
 
 
 class Merge(Change):

@@ -253,6 +253,6 @@ def _unite(
         if theirs is not None and (own is None or own < theirs):
             raise Rejected(freezes.NOT_YET, f"the copy of {family} in {shard.id} lags")
     common = whole(command.common) if command.common else 0
-    done.united.extend(unions.unite(txn.layer, other, shard.program.places.joins, common))
+    done.united.extend(unions.unite(txn.layer, other, shard.program.ownership.joins, common))
     done.now_ms = max(done.now_ms, frozen.now_ms)
     done.generation = max(done.generation, frozen.generation)

@@ -8,8 +8,8 @@ from quorate.apply import cuts, deadlines, slot_set
 from quorate.apply.control import ControlledShard
 from quorate.apply.entries import index_of
 from quorate.apply.layers import Layer
-from quorate.apply.places import Owns
 from quorate.apply.scope import Family
+from quorate.apply.slot_ownership import Owns
 from quorate.apply.slot_set import SlotSet
 from quorate.apply.txn import ShardTxn
 from quorate.plugin import Rejected, keys
@@ -194,7 +194,7 @@ def forget_slots(txn: ShardTxn, _: pb.ForgetSlots, shard: ControlledShard) -> pb
         return pb.ForgetSlotsReply(done=True)
     at, looked = cuts.Forgotten.decode(row), 0
     # Deadlines first: foreign ones are skipped again each time that one is due.
-    families = [DEADLINE_KEYS, *sorted(shard.program.places.families)]
+    families = [DEADLINE_KEYS, *sorted(shard.program.ownership.families)]
     for family in families[families.index(at.family) if at.family in families else 0 :]:
         after = at.key + b"\x00" if family == at.family else b""
         left = _FORGOTTEN_ROWS - looked
@@ -217,7 +217,7 @@ def _forget_deadlines(layer: Layer, keyed: Sequence[bytes], shard: ControlledSha
     for each in keyed:
         timer, _, key = each.partition(b"\x00")
         if timer not in owners:
-            owners[timer] = shard.program.places.timer_owner(
+            owners[timer] = shard.program.ownership.timer_owner(
                 timer.decode(), shard.state.slots.owned
             )
         owns = owners[timer]
@@ -229,7 +229,7 @@ def _forget_rows(
     txn: ShardTxn, family: str, rows: Sequence[tuple[bytes, bytes]], shard: ControlledShard
 ) -> None:
     program = shard.program
-    owns = program.places.owner(family, shard.state.slots.owned)
+    owns = program.ownership.owner(family, shard.state.slots.owned)
     public = family in program.watched
     gone = {key: value for key, value in rows if owns is not None and not owns(key)}
     stored = Family(family, public=public, counted=family in program.counted)

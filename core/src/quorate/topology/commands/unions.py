@@ -12,7 +12,7 @@ from typing import Final
 
 from quorate.apply import fences, publications, sessions
 from quorate.apply.layers import Layer, Rows
-from quorate.apply.places import Joins
+from quorate.apply.slot_ownership import Joins
 from quorate.apply.txn import number_of, number_row
 from quorate.plugin import Rejected
 from quorate.storage.families import COUNTS, SEQUENCES

@@ -153,7 +153,7 @@ class ReplicaFiles:
             other.data,
             self._homes(shard, 0),
             row,
-            base.applier.places.families,
+            base.applier.ownership.families,
             mirrored(self._catalog, shard.group),
         )
         failpoint("merge.united")

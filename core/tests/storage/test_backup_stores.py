@@ -8,9 +8,9 @@ from uuid import uuid4
 
 import pytest
 from quorate.consensus.messages import Entry, EntryKind
-from quorate.storage import places
+from quorate.storage import backup_stores
 from quorate.storage.archive import Archive, ArchiveError
-from quorate.storage.places import ObjectFolder, Place, PlaceError, place_of
+from quorate.storage.backup_stores import ObjectFolder, Place, PlaceError, place_of
 
 from tests.support import object_store
 
@@ -36,22 +36,22 @@ def place(request: pytest.FixtureRequest, tmp_path: Path) -> Place:
 
 
 def test_what_was_written_is_read(place: Place) -> None:
-    assert places.names(place) == []
-    places.make(place)
-    places.write(place / "whole", b"abc")
-    places.write(place / "whole", b"abcdef")
-    with places.writing(place / "folder/parts") as write:
+    assert backup_stores.names(place) == []
+    backup_stores.make(place)
+    backup_stores.write(place / "whole", b"abc")
+    backup_stores.write(place / "whole", b"abcdef")
+    with backup_stores.writing(place / "folder/parts") as write:
         for part in (b"one", b"two"):
             write(part)
-    with places.writing(place / "folder/empty"):
+    with backup_stores.writing(place / "folder/empty"):
         pass
 
-    assert places.names(place) == ["folder", "whole"]
-    assert places.names(place / "folder") == ["empty", "parts"]
+    assert backup_stores.names(place) == ["folder", "whole"]
+    assert backup_stores.names(place / "folder") == ["empty", "parts"]
     assert (place / "whole").read_bytes() == b"abcdef"
     assert (place / "folder" / "empty").read_bytes() == b""
-    assert places.read_part(place / "folder/parts", 2, 3) == b"etw"
-    assert places.read_part(place / "folder/empty", 0, 0) == b""
+    assert backup_stores.read_part(place / "folder/parts", 2, 3) == b"etw"
+    assert backup_stores.read_part(place / "folder/empty", 0, 0) == b""
     assert (place / "whole").exists()
     assert not (place / "other").exists()
     assert (place / "whole").name == "whole"
@@ -59,8 +59,8 @@ def test_what_was_written_is_read(place: Place) -> None:
     assert not (place / "whole").exists()
     with pytest.raises(FileNotFoundError):
         (place / "whole").read_bytes()
-    places.remove_all(place / "folder")
-    assert places.names(place) == []
+    backup_stores.remove_all(place / "folder")
+    assert backup_stores.names(place) == []
 
 
 @pytest.mark.ci
@@ -68,7 +68,7 @@ def test_a_file_of_an_object_store_is_there_when_it_is_whole(bucket: str) -> Non
     place = place_of(f"{bucket}/{uuid4().hex}")
 
     def interrupted() -> None:
-        with places.writing(place / "file") as write:
+        with backup_stores.writing(place / "file") as write:
             for _ in range(3):
                 write(bytes(6 << 20))
                 assert not (place / "file").exists()
@@ -83,7 +83,7 @@ def test_a_file_of_an_object_store_is_there_when_it_is_whole(bucket: str) -> Non
 def test_what_a_store_refuses_is_an_error_of_its_url(bucket: str) -> None:
     nowhere = place_of("s3://not-there/prefix")
     with pytest.raises(OSError, match="bucket") as refused:
-        places.write(nowhere / "file", b"")
+        backup_stores.write(nowhere / "file", b"")
     assert refused.value.filename == "s3://not-there/prefix/file"
     assert bucket not in str(refused.value)
 
@@ -95,13 +95,13 @@ def test_an_archive_is_kept_anywhere(place: Place) -> None:
     archive.append("kv/0", entries[5:])
     archive.set_complete("kv/0", 7, 8)
     unfinished = archive.new_backup()
-    with places.writing(unfinished / "kv-0/torn.sst") as write:
+    with backup_stores.writing(unfinished / "kv-0/torn.sst") as write:
         write(b"torn")
     assert archive.backups() == []
     finished = archive.new_backup()
     assert not (unfinished / "kv-0/torn.sst").exists()
-    places.make(finished)
-    places.write(finished / "backup.json", b"{}")
+    backup_stores.make(finished)
+    backup_stores.write(finished / "backup.json", b"{}")
 
     again = Archive.begin(place, b"c")
     assert list(again.entries("kv/0", 3)) == entries[3:]
@@ -139,6 +139,6 @@ def test_a_folder_is_made_by_several_at_once(
         make(path, **options)
 
     monkeypatch.setattr(Path, "mkdir", made_meanwhile)
-    places.make(wanted)
+    backup_stores.make(wanted)
 
     assert wanted.is_dir()

@@ -28,7 +28,7 @@ Joins = Callable[[bytes, bytes, bytes], bytes]
 
 
 @dataclass(frozen=True, slots=True)
-class Places:
+class SlotOwnership:
     """The slots of the rows and deadlines of a group.
 
     What is not named here is the shard's own, and stays in every part of it.
@@ -46,7 +46,7 @@ class Places:
 
     @classmethod
     def of(cls, catalog: Catalog, group: str, handlers: Mapping[str, Handler]) -> Self:
-        """Return the places of a group."""
+        """Return the ownership of a group."""
         own = {
             family.name for declared in catalog.declared.values() for family in placeless(declared)
         }
@@ -90,18 +90,20 @@ class Places:
         return owns
 
 
-#: A group without places: nothing ever leaves its shards.
-NOWHERE: Final = Places({}, {}, {}, {})
+#: A group without any: nothing ever leaves its shards.
+NOWHERE: Final = SlotOwnership({}, {}, {}, {})
 
 
 class OwnRows:
     """Stored rows without those of slots that the shard does not own; `owned` returns its slots."""
 
-    __slots__ = ("_owned", "_places", "_stored")
+    __slots__ = ("_owned", "_ownership", "_stored")
 
-    def __init__(self, stored: Rows, places: Places, owned: Callable[[], frozenset[int]]) -> None:
+    def __init__(
+        self, stored: Rows, ownership: SlotOwnership, owned: Callable[[], frozenset[int]]
+    ) -> None:
         self._stored: Final = stored
-        self._places: Final = places
+        self._ownership: Final = ownership
         self._owned: Final = owned
 
     def get(self, family: str, key: bytes) -> bytes | None:
@@ -129,7 +131,7 @@ class OwnRows:
         return found if owns is None else (row for row in found if owns(row[0]))
 
     def _owner(self, family: str) -> Owns | None:
-        return self._places.owner(family, self._owned())
+        return self._ownership.owner(family, self._owned())
 
 
 def _constant(_: bytes) -> bytes:

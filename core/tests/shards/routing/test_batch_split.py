@@ -7,10 +7,10 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, given, settings, strategies as st
 from quorate.plugin import Invalid, keys
+from quorate.plugin.batch_split import ShardCommand, ShardReply, join, refused, split, within
 from quorate.plugin.catalog import Catalog
 from quorate.plugin.shard_id import ShardId
 from quorate.plugin.slots import slot_of
-from quorate.plugin.splitting import ShardCommand, ShardReply, join, refused, split, within
 from quorate.shards.routing.slot_map import SlotMap
 from quorate.v1.batch_pb2 import BatchReply
 
