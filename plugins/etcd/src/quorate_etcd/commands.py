@@ -6,6 +6,7 @@ from typing import Any, Final
 
 from quorate.plugin import Command, Items, Query, Timer
 
+from quorate_etcd import together
 from quorate_etcd.auth import administering, alarms
 from quorate_etcd.auth.checked import CHECKS, checked
 from quorate_etcd.families import COMPACTION, GROUP, LIVENESS, lease_key, store_key, store_of
@@ -29,6 +30,11 @@ _ALARM: Final = rpc.AlarmMember(memberID=7, alarm=rpc.NOSPACE)
 _HANDLERS: Final[tuple[tuple[Any, Any, tuple[Any, ...]], ...]] = (
     (pb.Open, compacting.open_store, (pb.Open(),)),
     (pb.Transact, transacting.transact, (transacting.transact_of("", _PUT),)),
+    (
+        pb.TransactAll,
+        together.transact_all,
+        (pb.TransactAll(writes=[transacting.transact_of("", _PUT)]),),
+    ),
     (pb.Leap, compacting.leap, (pb.Leap(revision=1_000),)),
     (pb.Compact, compacting.compact, (pb.Compact(revision=1),)),
     (pb.GrantLease, leases.grant_lease, (pb.GrantLease(id=7, ttl_s=60),)),
@@ -91,6 +97,7 @@ QUERIES: Final[tuple[Query[Any], ...]] = tuple(
     Query(message=message, group=GROUP, run=_checked(message, run), shard_key=_of_store)
     for message, run in (
         (asked.Find, ranges.find),
+        (asked.GetAll, together.get_all),
         (asked.Evaluate, transacting.evaluate),
         (asked.History, history.history),
         (asked.FindVersions, history.find_versions),

@@ -133,7 +133,8 @@ async def test_what_is_not_served_says_what_to_use(client: Client) -> None:
     maintenance = client.maintenance
     code, text = await refusal(maintenance.Snapshot(rpc.SnapshotRequest()).read())
     assert code == "UNIMPLEMENTED"
-    assert "quorate backup" in text
+    assert "`quorate backup`" in text
+    assert "`quorate etcd export`" in text
     await maintenance.Defragment(rpc.DefragmentRequest())
     cancel = rpc.DowngradeRequest(action=rpc.DowngradeRequest.CANCEL)
     await refuses(maintenance.Downgrade(cancel), errors.NOT_DOWNGRADING)

@@ -13,7 +13,7 @@ from quorate.testing import MemoryNode
 from quorate.testing.waiting import PATIENCE_S
 from quorate_etcd.serving.streams import Stream, Watcher
 from quorate_etcd.serving.watching import Watches
-from quorate_etcd.v1 import commands_pb2 as pb
+from quorate_etcd.v1 import commands_pb2 as pb, queries_pb2 as asked
 from quorate_etcd.wire import mvcc_pb2 as mvcc, rpc_pb2 as rpc
 
 PUT, DELETE = mvcc.Event.PUT, mvcc.Event.DELETE
@@ -302,6 +302,35 @@ async def test_what_a_node_has_missed_is_read_from_the_history(
         read += (await client.read()).events
     assert [each.kv.mod_revision for each in read] == expected
     assert [each.prev_kv.value for each in read[3:]] == [b"%d" % n for n in range(57)]
+
+
+async def test_a_watch_that_reads_the_history_meanwhile_misses_nothing(
+    played: Any, client: Client, node: MemoryNode, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    read, follower, losses = played.store.read, client.watches.follower, [None]
+
+    async def losing(query: Any, *args: Any, **more: Any) -> Any:
+        found = await read(query, *args, **more)
+        if isinstance(query, asked.History) and losses:
+            losses.pop()
+            node.forget_history("etcd")
+            await played.put(b"a", b"2")
+            async with asyncio.timeout(PATIENCE_S):
+                while follower.live:
+                    await asyncio.sleep(0)
+        return found
+
+    monkeypatch.setattr(played.store, "read", losing)
+    await played.put(b"a", b"1")
+    await client.watch(b"a", start_revision=2)
+    await client.until(lambda read: bool(read[-1].events))
+    assert not losses
+    await follower.reached(3)
+    await played.put(b"a", b"3")
+    found: list[int] = []
+    while found[-1:] != [4]:
+        found += [each.kv.mod_revision for each in (await client.read()).events]
+    assert found == [3, 4]
 
 
 @pytest.mark.parametrize("seed", range(4))

@@ -27,15 +27,19 @@ def checked(apply: Any, check: Check) -> Any:
     return run
 
 
-def _transact(reader: Reader, command: pb.Transact) -> None:
-    guard = guard_of(reader, command.store)
+def admit(reader: Reader, guard: pb_guard.Guard, store: str, command: pb.Transact) -> None:
+    """Refuse a write that its user may not make, or for which there is no space."""
     if not (guard.auth_enabled or guard.alarms):
         return
     request = request_of(command)
     if guard.auth_enabled:
-        demand(reader, command.store, command.user, needs(request))
+        demand(reader, store, command.user, needs(request))
     if guard.alarms:
         _demand_space(guard, request)
+
+
+def _transact(reader: Reader, command: pb.Transact) -> None:
+    admit(reader, guard_of(reader, command.store), command.store, command)
 
 
 def _demand_space(guard: pb_guard.Guard, request: Any) -> None:

@@ -7,7 +7,6 @@ import logging
 import time
 from typing import Any, Final
 
-from google.protobuf.descriptor import MethodDescriptor, ServiceDescriptor
 from quorate.plugin import NodeApi, RowEvent
 
 from quorate_etcd import errors, families
@@ -15,7 +14,6 @@ from quorate_etcd.auth import callers, tokens
 from quorate_etcd.auth.permissions import Need, Rights
 from quorate_etcd.auth.rows import GUARDS
 from quorate_etcd.config import EtcdConfig
-from quorate_etcd.serving.around import Around
 from quorate_etcd.v1 import guard_pb2 as pb
 from quorate_etcd.wire import rpc_pb2 as rpc
 
@@ -75,9 +73,13 @@ class Gatekeeper:
         """Forget the cached users."""
         self._users.clear()
 
+    def guards(self, method: str) -> bool:
+        """Whether the callers of a method are to `enter`."""
+        return self._enabled is not False and method not in _OPEN
+
     async def enter(self, method: str, request: Any, context: Any) -> None:
         """Record the caller of a method; refuses a caller without the right to it."""
-        if self._enabled is False or method in _OPEN:
+        if not self.guards(method):
             return
         token = _token_of(context)
         if self._enabled is None and not await self.enabled():
@@ -138,22 +140,6 @@ class Gatekeeper:
             if users and users[0].password_revision == claim.password_revision:
                 return claim.user
         return errors.INVALID_TOKEN.refuse()
-
-    def around(self, service: ServiceDescriptor, servicer: object) -> Around:
-        """Return a servicer that records and admits its callers."""
-        return Around(service, servicer, self._wrap)
-
-    def _wrap(self, method: MethodDescriptor, serve: Any) -> Any:
-        async def answer(request: Any, context: Any) -> Any:
-            await self.enter(method.name, request, context)
-            return await serve(request, context)
-
-        async def stream(request: Any, context: Any) -> Any:
-            await self.enter(method.name, request, context)
-            async for each in serve(request, context):
-                yield each
-
-        return stream if method.server_streaming else answer
 
 
 def _token_of(context: Any) -> str:

@@ -13,7 +13,6 @@ from quorate_etcd import errors
 from quorate_etcd.families import store_key
 from quorate_etcd.serving.store import Store, consistency_of
 from quorate_etcd.store import checking, ranges
-from quorate_etcd.store.transacting import Write, transact_of
 from quorate_etcd.v1 import commands_pb2 as pb, queries_pb2 as asked
 from quorate_etcd.wire import rpc_pb2 as rpc
 
@@ -32,6 +31,8 @@ class KV:
         self, request: rpc.RangeRequest, context: CallContext
     ) -> rpc.RangeResponse:
         checking.check_range(request)
+        if not request.serializable and ranges.is_plain(request):
+            return self._headed(await self._store.get(request.key))
         while True:
             pages: list[asked.Page] = []
             held = 0
@@ -73,20 +74,20 @@ class KV:
         self, request: rpc.PutRequest, context: CallContext
     ) -> rpc.PutResponse:
         checking.check_put(request)
-        return self._headed((await self._transact(request)).put)
+        return self._headed((await self._store.transact(request)).put)
 
     async def DeleteRange(  # noqa: D102
         self, request: rpc.DeleteRangeRequest, context: CallContext
     ) -> rpc.DeleteRangeResponse:
         checking.check_delete_range(request)
-        return self._headed((await self._transact(request)).delete_range)
+        return self._headed((await self._store.transact(request)).delete_range)
 
     async def Txn(  # noqa: D102
         self, request: rpc.TxnRequest, context: CallContext
     ) -> rpc.TxnResponse:
         checking.check_txn(request, self._store.config.max_txn_ops)
         if not checking.is_read_only(request):
-            return self._headed((await self._transact(request)).txn)
+            return self._headed((await self._store.transact(request)).txn)
         response = await self._store.read(
             asked.Evaluate(store=self._store.name, request=request),
             rpc.TxnResponse,
@@ -103,12 +104,6 @@ class KV:
         while request.physical and (await store.stand()).unclean:
             await store.propose(pb.Clean(keys=[store_key(store.name)]), BatchReply)
         return rpc.CompactionResponse(header=store.header(stood.revision))
-
-    async def _transact(self, request: Write) -> pb.Transacted:
-        store = self._store
-        if request.ByteSize() > store.config.request_bytes:
-            errors.REQUEST_TOO_LARGE.refuse()
-        return await store.propose(transact_of(store.name, request), pb.Transacted)
 
     async def _pages(self, request: rpc.RangeRequest) -> AsyncIterator[asked.Page]:
         """Yield the parts of a range, all of one revision."""

@@ -6,15 +6,13 @@ A client asks for it with `hasleader` in the metadata. A call without waits for 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator
 from contextlib import aclosing
 from typing import Any, Final
 
-from google.protobuf.descriptor import MethodDescriptor, ServiceDescriptor
 from quorate.plugin.advanced import NotProposedError
 
 from quorate_etcd import errors
-from quorate_etcd.serving.around import Around
 from quorate_etcd.serving.identity import Identity
 
 #: A stream ends after so many looks without a leader; a look takes an election of a stock server.
@@ -52,29 +50,14 @@ class Leadership:
             # The cluster is being founded.
             return False
 
-    def around(self, service: ServiceDescriptor, servicer: object) -> Around:
-        """Return a servicer whose calls can require a leader."""
-        return Around(service, servicer, self._wrap)
-
-    def _wrap(self, method: MethodDescriptor, serve: Any) -> Any:
-        async def answer(request: Any, context: Any) -> Any:
-            if _requires_leader(context):
-                self._demand()
-            return await serve(request, context)
-
-        def stream(request: Any, context: Any) -> Any:
-            answers = serve(request, context)
-            return self._while_led(answers) if _requires_leader(context) else answers
-
-        return stream if method.server_streaming else answer
-
-    def _demand(self) -> None:
+    def demand(self) -> None:
+        """Refuse a call while there is none."""
         if not self.known:
             errors.NO_LEADER.refuse()
 
-    async def _while_led(self, serving: Any) -> AsyncIterator[Any]:
+    async def while_led(self, serving: Any) -> AsyncGenerator[Any, None]:
+        """Yield the answers of a stream, which ends without a leader."""
         async with aclosing(serving) as answers:
-            self._demand()
             while (each := await self._next(answers)) is not _END:
                 yield each
 
@@ -92,5 +75,6 @@ class Leadership:
             raise
 
 
-def _requires_leader(context: Any) -> bool:
-    return any(tuple(each) == _REQUIRED for each in context.invocation_metadata())
+def requires_leader(context: Any) -> bool:
+    """Whether a caller asks for a leader."""
+    return _REQUIRED in context.invocation_metadata()

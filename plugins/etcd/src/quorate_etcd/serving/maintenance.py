@@ -20,8 +20,8 @@ _AlarmRequest = rpc.AlarmRequest
 _PAGE: Final = 1_000
 _ALL: Final = b"\0"
 _NO_SNAPSHOT: Final = (
-    "Snapshot is not served: `quorate backup` makes a copy of the whole cluster, and `etcdctl "
-    "make-mirror` copies the pairs to another etcd"
+    "Snapshot is not served: `quorate backup` saves the whole cluster, and `quorate etcd export` "
+    "copies the pairs to an etcd, which makes snapshots"
 )
 _KINDS: Final = {rpc.NOSPACE: "NOSPACE", rpc.CORRUPT: "CORRUPT"}
 

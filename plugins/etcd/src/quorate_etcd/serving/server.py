@@ -10,6 +10,7 @@ from quorate.plugin import NodeApi
 from quorate.plugin.advanced import ServicePort
 
 from quorate_etcd.config import EtcdConfig
+from quorate_etcd.serving.around import Around
 from quorate_etcd.serving.auth import Auth
 from quorate_etcd.serving.cluster import Cluster, Members, announce_forever, announced, url_of
 from quorate_etcd.serving.election import Election
@@ -65,7 +66,7 @@ async def _open(node: NodeApi, config: EtcdConfig, name: str, port: int) -> Asyn
         routes.ELECTION: Election(recipes),
     }
     services = {
-        service: tally.around(service, leadership.around(service, gatekeeper.around(service, each)))
+        service: Around(service, each, tally, leadership, gatekeeper)
         for service, each in servicers.items()
     }
     figures = Figures(node, identity, maintenance, watches, tally)

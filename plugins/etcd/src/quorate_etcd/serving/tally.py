@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter
-from typing import Any, Final
+from typing import Final
 
-from google.protobuf.descriptor import MethodDescriptor, ServiceDescriptor
+from google.protobuf.descriptor import MethodDescriptor
 
-from quorate_etcd.serving.around import Around
 from quorate_etcd.serving.statuses import CODES, status_of
 
 _KINDS: Final = {
@@ -33,42 +32,21 @@ class Tally:
         self.started: Final[Counter[Call]] = Counter()
         self.handled: Final[Counter[tuple[str, ...]]] = Counter()
 
-    def around(self, service: ServiceDescriptor, servicer: object) -> Around:
-        """Return a servicer that counts its calls."""
-        return Around(service, servicer, self._wrap)
+    def succeeded(self, call: Call) -> None:
+        """Count a call that was answered."""
+        self.handled[*call, "OK"] += 1
 
-    def _wrap(self, method: MethodDescriptor, serve: Any) -> Any:
-        kind = _KINDS[method.client_streaming, method.server_streaming]
-        call = (method.containing_service.full_name, method.name, kind)
-
-        async def answer(request: Any, context: Any) -> Any:
-            self.started[call] += 1
-            try:
-                answer = await serve(request, context)
-            except BaseException as error:
-                self.ended(call, error)
-                raise
-            self.ended(call, None)
-            return answer
-
-        async def stream(request: Any, context: Any) -> Any:
-            self.started[call] += 1
-            try:
-                async for each in serve(request, context):
-                    yield each
-            except BaseException as error:
-                self.ended(call, error)
-                raise
-            self.ended(call, None)
-
-        return stream if method.server_streaming else answer
-
-    def ended(self, call: Call, error: BaseException | None) -> None:
-        """Count a call that ended."""
-        name = "OK"
+    def failed(self, call: Call, error: BaseException) -> None:
+        """Count a call that failed."""
         if isinstance(error, asyncio.CancelledError | GeneratorExit):
-            name = _NAMES[CODES["CANCELLED"]]
-        elif isinstance(error, Exception):
-            found = status_of(error)
-            name = _NAMES[CODES["INTERNAL"] if found is None else found[0]]
-        self.handled[*call, name] += 1
+            code = CODES["CANCELLED"]
+        else:
+            found = status_of(error) if isinstance(error, Exception) else None
+            code = CODES["INTERNAL"] if found is None else found[0]
+        self.handled[*call, _NAMES[code]] += 1
+
+
+def call_of(method: MethodDescriptor) -> Call:
+    """Return a method as it is counted."""
+    kind = _KINDS[method.client_streaming, method.server_streaming]
+    return method.containing_service.full_name, method.name, kind

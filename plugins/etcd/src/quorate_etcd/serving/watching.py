@@ -160,6 +160,8 @@ class Watches:
             self._fall_behind(watcher, max(watcher.next, self.follower.revision + 1))
 
     async def _happened(self, transactions: Sequence[Transaction]) -> None:
+        if not self._count:
+            return
         found: dict[_Place, mvcc.KeyValue] = {}
         while needed := self._needed(transactions, found):
             for some in _in_parts(needed, _VERSIONS_AT_A_TIME):
@@ -259,6 +261,9 @@ class Watches:
                 self._bring(watcher, changes)
             if number % _AT_A_TIME == 0:
                 await asyncio.sleep(0)
+        if not self.follower.live:
+            # It goes on with the newest transaction, and not after this one.
+            return True
         for watcher in ready:
             if watcher in self._behind and watcher.next > self.follower.revision:
                 del self._behind[watcher]

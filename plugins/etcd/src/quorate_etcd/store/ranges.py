@@ -150,8 +150,31 @@ def answer(request: rpc.RangeRequest, pages: Sequence[pb.Page]) -> rpc.RangeResp
     return response
 
 
-def evaluated(view: View, request: rpc.RangeRequest) -> rpc.RangeResponse:
-    """Answer a range at once, as transactions do."""
+def is_plain(request: rpc.RangeRequest) -> bool:
+    """Whether a range is the newest pair of one key, with its value."""
+    return not (
+        request.range_end
+        or request.revision > 0
+        or request.count_only
+        or request.keys_only
+        or is_bounded(request)
+    )
+
+
+def get(view: View, key: bytes, response: rpc.RangeResponse) -> None:
+    """Set the answer to a plain range."""
+    version = view.newest(key)
+    if version is not None:
+        response.kvs.extend(view.pairs_at([version.place]))
+        response.count = 1
+    response.header.revision = view.latest
+
+
+def evaluate_range(view: View, request: rpc.RangeRequest, response: rpc.RangeResponse) -> None:
+    """Set the answer to a range, at once, as transactions do."""
+    if is_plain(request):
+        get(view, request.key, response)
+        return
     page = page_of(
         view,
         request,
@@ -161,6 +184,5 @@ def evaluated(view: View, request: rpc.RangeRequest) -> rpc.RangeResponse:
     )
     if page.next:
         errors.REQUEST_TOO_LARGE.refuse()
-    response = answer(request, [page])
+    response.CopyFrom(answer(request, [page]))
     response.header.revision = view.latest
-    return response

@@ -9,7 +9,7 @@ from google.protobuf.message import DecodeError
 from quorate.plugin import Invalid, Reader, Txn
 
 from quorate_etcd import errors
-from quorate_etcd.store.ranges import evaluated
+from quorate_etcd.store.ranges import evaluate_range
 from quorate_etcd.store.view import Found, Span, View
 from quorate_etcd.store.writing import Writing
 from quorate_etcd.v1 import commands_pb2 as pb, queries_pb2 as asked, rows_pb2 as rows
@@ -63,22 +63,49 @@ def check(command: pb.Transact) -> None:
 
 def transact(txn: Txn, command: pb.Transact) -> pb.Transacted:
     """Apply all of a write, or nothing."""
-    writing = Writing(txn, command.store)
-    request = request_of(command)
     done = pb.Transacted()
+    carry_out(Writing(txn, command.store), request_of(command), done)
+    return done
+
+
+def carry_out(writing: Writing, request: Write, done: pb.Transacted) -> None:
+    """Apply a write as the next revision, and set its answer; raises its refusal."""
     if isinstance(request, rpc.PutRequest):
         _demand_put(writing, request)
-        done.put.CopyFrom(_put(writing, request))
+        _put(writing, request, done.put)
     elif isinstance(request, rpc.DeleteRangeRequest):
-        done.delete_range.CopyFrom(_delete_range(writing, request))
+        _delete_range(writing, request, done.delete_range)
     else:
         branch = Branch.taken(writing.view, request)
         branch.demand(writing)
-        done.txn.CopyFrom(branch.carry_out(writing))
+        branch.carry_out(writing, done.txn)
         done.txn.header.revision = writing.view.latest
     if writing.changed:
         writing.commit()
-    return done
+
+
+def is_joint(request: Write) -> bool:
+    """Whether a write, if it is refused, is so before it changes anything.
+
+    So is one that names its keys: ranges may have too many of them.
+    """
+    if isinstance(request, rpc.PutRequest):
+        return True
+    if isinstance(request, rpc.DeleteRangeRequest):
+        return not request.range_end
+    return not any(each.range_end for each in request.compare) and all(
+        each.HasField("request_put")
+        or (each.HasField("request_range") and not each.request_range.range_end)
+        or (each.HasField("request_delete_range") and not each.request_delete_range.range_end)
+        for each in (*request.success, *request.failure)
+    )
+
+
+def weight(request: Write) -> int:
+    """Return how many operations a write has."""
+    if isinstance(request, rpc.TxnRequest):
+        return len(request.compare) + len(request.success) + len(request.failure)
+    return 1
 
 
 def evaluate(reader: Reader, query: asked.Evaluate) -> Iterable[rpc.TxnResponse]:
@@ -86,7 +113,8 @@ def evaluate(reader: Reader, query: asked.Evaluate) -> Iterable[rpc.TxnResponse]
     view = View(reader, query.store)
     branch = Branch.taken(view, query.request)
     branch.demand(view)
-    response = branch.carry_out(view)
+    response = rpc.TxnResponse()
+    branch.carry_out(view, response)
     response.header.revision = view.revision
     yield response
 
@@ -128,24 +156,23 @@ class Branch:
             elif isinstance(state, Writing) and operation.HasField("request_put"):
                 _demand_put(state, operation.request_put)
 
-    def carry_out(self, state: Writing | View) -> rpc.TxnResponse:
+    def carry_out(self, state: Writing | View, response: rpc.TxnResponse) -> None:
         """Apply the operations in their order: each sees those before it."""
-        response = rpc.TxnResponse(succeeded=self._succeeded)
+        response.succeeded = self._succeeded
         response.header.SetInParent()
         view = state.view if isinstance(state, Writing) else state
         for position, operation in enumerate(self._operations):
             answer = response.responses.add()
             if operation.HasField("request_range"):
-                answer.response_range.CopyFrom(evaluated(view, operation.request_range))
+                evaluate_range(view, operation.request_range, answer.response_range)
             elif position in self._nested:
-                answer.response_txn.CopyFrom(self._nested[position].carry_out(state))
+                self._nested[position].carry_out(state, answer.response_txn)
             elif isinstance(state, Writing):
                 if operation.HasField("request_put"):
-                    answer.response_put.CopyFrom(_put(state, operation.request_put))
+                    _put(state, operation.request_put, answer.response_put)
                 else:
-                    deleted = _delete_range(state, operation.request_delete_range)
-                    answer.response_delete_range.CopyFrom(deleted)
-        return response
+                    deletion = operation.request_delete_range
+                    _delete_range(state, deletion, answer.response_delete_range)
 
 
 def _demand_put(writing: Writing, request: rpc.PutRequest) -> None:
@@ -154,9 +181,8 @@ def _demand_put(writing: Writing, request: rpc.PutRequest) -> None:
         errors.KEY_NOT_FOUND.refuse()
 
 
-def _put(writing: Writing, request: rpc.PutRequest) -> rpc.PutResponse:
+def _put(writing: Writing, request: rpc.PutRequest, response: rpc.PutResponse) -> None:
     value, lease = request.value, request.lease
-    response = rpc.PutResponse()
     if request.ignore_value or request.ignore_lease or request.prev_kv:
         for pair in _pairs(writing.view, request.key):
             value = pair.value if request.ignore_value else value
@@ -165,24 +191,24 @@ def _put(writing: Writing, request: rpc.PutRequest) -> rpc.PutResponse:
                 response.prev_kv.CopyFrom(pair)
     writing.put(request.key, value, lease)
     response.header.revision = writing.revision
-    return response
 
 
 def _pairs(view: View, key: bytes) -> list[mvcc.KeyValue]:
     return view.pairs(list(view.versions(Span.of(key, b""), view.latest, 1)))
 
 
-def _delete_range(writing: Writing, request: rpc.DeleteRangeRequest) -> rpc.DeleteRangeResponse:
+def _delete_range(
+    writing: Writing, request: rpc.DeleteRangeRequest, response: rpc.DeleteRangeResponse
+) -> None:
     view = writing.view
     span = Span.of(request.key, request.range_end)
     found = _found(view, span)
-    response = rpc.DeleteRangeResponse(deleted=len(found))
+    response.deleted = len(found)
     if request.prev_kv:
         response.prev_kvs.extend(view.pairs(found))
     for key, version in found:
         writing.delete(key, version)
     response.header.revision = view.latest
-    return response
 
 
 def _found(view: View, span: Span) -> list[Found]:

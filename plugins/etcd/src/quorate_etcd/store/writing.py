@@ -43,6 +43,7 @@ class Writing:
         self._changes: Final[list[rows.Change]] = []
         #: The versions before the transaction of the keys that it has changed.
         self._before: Final[dict[bytes, rows.Place | None]] = {}
+        self.begin()
         #: Whether it goes on after revisions that a restore has taken back.
         self.leapt: Final = self.view.row.generation != txn.generation
         if self.leapt:
@@ -51,20 +52,24 @@ class Writing:
             self.leap(row.revision + LEAP * max(1, generation - row.generation))
             row.generation = generation
 
+    def begin(self) -> None:
+        """Begin the next transaction, after all of the one before was committed."""
+        self._changes.clear()
+        self._before.clear()
+        self.view.looked_at = 0
+        #: The revision of the changes.
+        self.revision = self.view.row.revision + 1
+
     def leap(self, revision: int) -> None:
         """Go on after a revision, and make it the compacted one."""
         row = self.view.row
         row.revision = row.compacted = self.view.latest = revision
+        self.revision = revision + 1
         self.schedule_cleaning()
 
     def schedule_cleaning(self) -> None:
         """Let compacted history be deleted from the next look of the timer on."""
         self._txn.schedule(COMPACTION, self._prefix, self._txn.proposed_at_ms + 1)
-
-    @property
-    def revision(self) -> int:
-        """The revision of the changes."""
-        return self.view.revision + 1
 
     @property
     def changed(self) -> bool:

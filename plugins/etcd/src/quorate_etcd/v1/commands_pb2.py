@@ -15,7 +15,7 @@ _sym_db = _symbol_database.Default()
 from quorate_etcd.wire import rpc_pb2 as quorate__etcd_dot_wire_dot_rpc__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x1equorate_etcd/v1/commands.proto\x12\x0fquorate_etcd.v1\x1a\x1bquorate_etcd/wire/rpc.proto\"\xb7\x01\n\x08Transact\x12\r\n\x05store\x18\x01 \x01(\t\x12\x0c\n\x04user\x18\x0f \x01(\t\x12,\n\x04kind\x18\x02 \x01(\x0e\x32\x1e.quorate_etcd.v1.Transact.Kind\x12\x0f\n\x07request\x18\x03 \x03(\x0c\"O\n\x04Kind\x12\x14\n\x10KIND_UNSPECIFIED\x10\x00\x12\x0c\n\x08KIND_PUT\x10\x01\x12\x15\n\x11KIND_DELETE_RANGE\x10\x02\x12\x0c\n\x08KIND_TXN\x10\x03\"\xa7\x01\n\nTransacted\x12(\n\x03put\x18\x01 \x01(\x0b\x32\x19.etcdserverpb.PutResponseH\x00\x12\x39\n\x0c\x64\x65lete_range\x18\x02 \x01(\x0b\x32!.etcdserverpb.DeleteRangeResponseH\x00\x12(\n\x03txn\x18\x03 \x01(\x0b\x32\x19.etcdserverpb.TxnResponseH\x00\x42\n\n\x08response\"\x15\n\x04Open\x12\r\n\x05store\x18\x01 \x01(\t\"\'\n\x04Leap\x12\r\n\x05store\x18\x01 \x01(\t\x12\x10\n\x08revision\x18\x02 \x01(\x03\"8\n\x07\x43ompact\x12\r\n\x05store\x18\x01 \x01(\t\x12\x0c\n\x04user\x18\x0f \x01(\t\x12\x10\n\x08revision\x18\x02 \x01(\x03\",\n\x05Stood\x12\x10\n\x08revision\x18\x01 \x01(\x03\x12\x11\n\tcompacted\x18\x02 \x01(\x12\"\x15\n\x05\x43lean\x12\x0c\n\x04keys\x18\x01 \x03(\x0c\"R\n\nGrantLease\x12\r\n\x05store\x18\x01 \x01(\t\x12\x0c\n\x04user\x18\x0f \x01(\t\x12\n\n\x02id\x18\x02 \x01(\x03\x12\r\n\x05ttl_s\x18\x03 \x01(\x03\x12\x0c\n\x04most\x18\x04 \x01(\x03\"\x1b\n\x07Granted\x12\x10\n\x08revision\x18\x01 \x01(\x03\"6\n\x0bRevokeLease\x12\r\n\x05store\x18\x01 \x01(\t\x12\x0c\n\x04user\x18\x0f \x01(\t\x12\n\n\x02id\x18\x02 \x01(\x03\")\n\x0bRenewLeases\x12\r\n\x05store\x18\x01 \x01(\t\x12\x0b\n\x03ids\x18\x02 \x03(\x03\"+\n\x07Renewed\x12\x10\n\x08revision\x18\x01 \x01(\x03\x12\x0e\n\x06ttls_s\x18\x02 \x03(\x03\"E\n\x0cMeasureLease\x12\r\n\x05store\x18\x01 \x01(\t\x12\x0c\n\x04user\x18\x0f \x01(\t\x12\n\n\x02id\x18\x02 \x01(\x03\x12\x0c\n\x04keys\x18\x03 \x01(\x08\"J\n\x08Measured\x12\x10\n\x08revision\x18\x01 \x01(\x03\x12\r\n\x05ttl_s\x18\x02 \x01(\x03\x12\x0f\n\x07left_ms\x18\x03 \x01(\x03\x12\x0c\n\x04keys\x18\x04 \x03(\x0c\"\x1c\n\x0c\x45xpireLeases\x12\x0c\n\x04keys\x18\x01 \x03(\x0c\x62\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x1equorate_etcd/v1/commands.proto\x12\x0fquorate_etcd.v1\x1a\x1bquorate_etcd/wire/rpc.proto\"\xb7\x01\n\x08Transact\x12\r\n\x05store\x18\x01 \x01(\t\x12\x0c\n\x04user\x18\x0f \x01(\t\x12,\n\x04kind\x18\x02 \x01(\x0e\x32\x1e.quorate_etcd.v1.Transact.Kind\x12\x0f\n\x07request\x18\x03 \x03(\x0c\"O\n\x04Kind\x12\x14\n\x10KIND_UNSPECIFIED\x10\x00\x12\x0c\n\x08KIND_PUT\x10\x01\x12\x15\n\x11KIND_DELETE_RANGE\x10\x02\x12\x0c\n\x08KIND_TXN\x10\x03\"\xa7\x01\n\nTransacted\x12(\n\x03put\x18\x01 \x01(\x0b\x32\x19.etcdserverpb.PutResponseH\x00\x12\x39\n\x0c\x64\x65lete_range\x18\x02 \x01(\x0b\x32!.etcdserverpb.DeleteRangeResponseH\x00\x12(\n\x03txn\x18\x03 \x01(\x0b\x32\x19.etcdserverpb.TxnResponseH\x00\x42\n\n\x08response\"G\n\x0bTransactAll\x12\r\n\x05store\x18\x01 \x01(\t\x12)\n\x06writes\x18\x02 \x03(\x0b\x32\x19.quorate_etcd.v1.Transact\"9\n\rAllTransacted\x12(\n\x07results\x18\x01 \x03(\x0b\x32\x17.quorate_etcd.v1.Result\"m\n\x06Result\x12+\n\x04\x64one\x18\x01 \x01(\x0b\x32\x1b.quorate_etcd.v1.TransactedH\x00\x12+\n\x07refused\x18\x02 \x01(\x0b\x32\x18.quorate_etcd.v1.RefusalH\x00\x42\t\n\x07outcome\"%\n\x07Refusal\x12\x0c\n\x04\x63ode\x18\x01 \x01(\t\x12\x0c\n\x04text\x18\x02 \x01(\t\"\x15\n\x04Open\x12\r\n\x05store\x18\x01 \x01(\t\"\'\n\x04Leap\x12\r\n\x05store\x18\x01 \x01(\t\x12\x10\n\x08revision\x18\x02 \x01(\x03\"8\n\x07\x43ompact\x12\r\n\x05store\x18\x01 \x01(\t\x12\x0c\n\x04user\x18\x0f \x01(\t\x12\x10\n\x08revision\x18\x02 \x01(\x03\",\n\x05Stood\x12\x10\n\x08revision\x18\x01 \x01(\x03\x12\x11\n\tcompacted\x18\x02 \x01(\x12\"\x15\n\x05\x43lean\x12\x0c\n\x04keys\x18\x01 \x03(\x0c\"R\n\nGrantLease\x12\r\n\x05store\x18\x01 \x01(\t\x12\x0c\n\x04user\x18\x0f \x01(\t\x12\n\n\x02id\x18\x02 \x01(\x03\x12\r\n\x05ttl_s\x18\x03 \x01(\x03\x12\x0c\n\x04most\x18\x04 \x01(\x03\"\x1b\n\x07Granted\x12\x10\n\x08revision\x18\x01 \x01(\x03\"6\n\x0bRevokeLease\x12\r\n\x05store\x18\x01 \x01(\t\x12\x0c\n\x04user\x18\x0f \x01(\t\x12\n\n\x02id\x18\x02 \x01(\x03\")\n\x0bRenewLeases\x12\r\n\x05store\x18\x01 \x01(\t\x12\x0b\n\x03ids\x18\x02 \x03(\x03\"+\n\x07Renewed\x12\x10\n\x08revision\x18\x01 \x01(\x03\x12\x0e\n\x06ttls_s\x18\x02 \x03(\x03\"E\n\x0cMeasureLease\x12\r\n\x05store\x18\x01 \x01(\t\x12\x0c\n\x04user\x18\x0f \x01(\t\x12\n\n\x02id\x18\x02 \x01(\x03\x12\x0c\n\x04keys\x18\x03 \x01(\x08\"J\n\x08Measured\x12\x10\n\x08revision\x18\x01 \x01(\x03\x12\r\n\x05ttl_s\x18\x02 \x01(\x03\x12\x0f\n\x07left_ms\x18\x03 \x01(\x03\x12\x0c\n\x04keys\x18\x04 \x03(\x0c\"\x1c\n\x0c\x45xpireLeases\x12\x0c\n\x04keys\x18\x01 \x03(\x0c\x62\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
@@ -28,30 +28,38 @@ if not _descriptor._USE_C_DESCRIPTORS:
   _globals['_TRANSACT_KIND']._serialized_end=264
   _globals['_TRANSACTED']._serialized_start=267
   _globals['_TRANSACTED']._serialized_end=434
-  _globals['_OPEN']._serialized_start=436
-  _globals['_OPEN']._serialized_end=457
-  _globals['_LEAP']._serialized_start=459
-  _globals['_LEAP']._serialized_end=498
-  _globals['_COMPACT']._serialized_start=500
-  _globals['_COMPACT']._serialized_end=556
-  _globals['_STOOD']._serialized_start=558
-  _globals['_STOOD']._serialized_end=602
-  _globals['_CLEAN']._serialized_start=604
-  _globals['_CLEAN']._serialized_end=625
-  _globals['_GRANTLEASE']._serialized_start=627
-  _globals['_GRANTLEASE']._serialized_end=709
-  _globals['_GRANTED']._serialized_start=711
-  _globals['_GRANTED']._serialized_end=738
-  _globals['_REVOKELEASE']._serialized_start=740
-  _globals['_REVOKELEASE']._serialized_end=794
-  _globals['_RENEWLEASES']._serialized_start=796
-  _globals['_RENEWLEASES']._serialized_end=837
-  _globals['_RENEWED']._serialized_start=839
-  _globals['_RENEWED']._serialized_end=882
-  _globals['_MEASURELEASE']._serialized_start=884
-  _globals['_MEASURELEASE']._serialized_end=953
-  _globals['_MEASURED']._serialized_start=955
-  _globals['_MEASURED']._serialized_end=1029
-  _globals['_EXPIRELEASES']._serialized_start=1031
-  _globals['_EXPIRELEASES']._serialized_end=1059
+  _globals['_TRANSACTALL']._serialized_start=436
+  _globals['_TRANSACTALL']._serialized_end=507
+  _globals['_ALLTRANSACTED']._serialized_start=509
+  _globals['_ALLTRANSACTED']._serialized_end=566
+  _globals['_RESULT']._serialized_start=568
+  _globals['_RESULT']._serialized_end=677
+  _globals['_REFUSAL']._serialized_start=679
+  _globals['_REFUSAL']._serialized_end=716
+  _globals['_OPEN']._serialized_start=718
+  _globals['_OPEN']._serialized_end=739
+  _globals['_LEAP']._serialized_start=741
+  _globals['_LEAP']._serialized_end=780
+  _globals['_COMPACT']._serialized_start=782
+  _globals['_COMPACT']._serialized_end=838
+  _globals['_STOOD']._serialized_start=840
+  _globals['_STOOD']._serialized_end=884
+  _globals['_CLEAN']._serialized_start=886
+  _globals['_CLEAN']._serialized_end=907
+  _globals['_GRANTLEASE']._serialized_start=909
+  _globals['_GRANTLEASE']._serialized_end=991
+  _globals['_GRANTED']._serialized_start=993
+  _globals['_GRANTED']._serialized_end=1020
+  _globals['_REVOKELEASE']._serialized_start=1022
+  _globals['_REVOKELEASE']._serialized_end=1076
+  _globals['_RENEWLEASES']._serialized_start=1078
+  _globals['_RENEWLEASES']._serialized_end=1119
+  _globals['_RENEWED']._serialized_start=1121
+  _globals['_RENEWED']._serialized_end=1164
+  _globals['_MEASURELEASE']._serialized_start=1166
+  _globals['_MEASURELEASE']._serialized_end=1235
+  _globals['_MEASURED']._serialized_start=1237
+  _globals['_MEASURED']._serialized_end=1311
+  _globals['_EXPIRELEASES']._serialized_start=1313
+  _globals['_EXPIRELEASES']._serialized_end=1341
 # @@protoc_insertion_point(module_scope)

@@ -39,6 +39,36 @@ class Transacted(_message.Message):
     txn: _rpc_pb2.TxnResponse
     def __init__(self, put: _Optional[_Union[_rpc_pb2.PutResponse, _Mapping]] = ..., delete_range: _Optional[_Union[_rpc_pb2.DeleteRangeResponse, _Mapping]] = ..., txn: _Optional[_Union[_rpc_pb2.TxnResponse, _Mapping]] = ...) -> None: ...
 
+class TransactAll(_message.Message):
+    __slots__ = ("store", "writes")
+    STORE_FIELD_NUMBER: _ClassVar[int]
+    WRITES_FIELD_NUMBER: _ClassVar[int]
+    store: str
+    writes: _containers.RepeatedCompositeFieldContainer[Transact]
+    def __init__(self, store: _Optional[str] = ..., writes: _Optional[_Iterable[_Union[Transact, _Mapping]]] = ...) -> None: ...
+
+class AllTransacted(_message.Message):
+    __slots__ = ("results",)
+    RESULTS_FIELD_NUMBER: _ClassVar[int]
+    results: _containers.RepeatedCompositeFieldContainer[Result]
+    def __init__(self, results: _Optional[_Iterable[_Union[Result, _Mapping]]] = ...) -> None: ...
+
+class Result(_message.Message):
+    __slots__ = ("done", "refused")
+    DONE_FIELD_NUMBER: _ClassVar[int]
+    REFUSED_FIELD_NUMBER: _ClassVar[int]
+    done: Transacted
+    refused: Refusal
+    def __init__(self, done: _Optional[_Union[Transacted, _Mapping]] = ..., refused: _Optional[_Union[Refusal, _Mapping]] = ...) -> None: ...
+
+class Refusal(_message.Message):
+    __slots__ = ("code", "text")
+    CODE_FIELD_NUMBER: _ClassVar[int]
+    TEXT_FIELD_NUMBER: _ClassVar[int]
+    code: str
+    text: str
+    def __init__(self, code: _Optional[str] = ..., text: _Optional[str] = ...) -> None: ...
+
 class Open(_message.Message):
     __slots__ = ("store",)
     STORE_FIELD_NUMBER: _ClassVar[int]

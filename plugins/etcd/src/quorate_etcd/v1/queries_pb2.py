@@ -12,40 +12,47 @@ from google.protobuf.internal import builder as _builder
 _sym_db = _symbol_database.Default()
 
 
+from quorate_etcd.v1 import commands_pb2 as quorate__etcd_dot_v1_dot_commands__pb2
 from quorate_etcd.v1 import rows_pb2 as quorate__etcd_dot_v1_dot_rows__pb2
 from quorate_etcd.wire import mvcc_pb2 as quorate__etcd_dot_wire_dot_mvcc__pb2
 from quorate_etcd.wire import rpc_pb2 as quorate__etcd_dot_wire_dot_rpc__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x1dquorate_etcd/v1/queries.proto\x12\x0fquorate_etcd.v1\x1a\x1aquorate_etcd/v1/rows.proto\x1a\x1cquorate_etcd/wire/mvcc.proto\x1a\x1bquorate_etcd/wire/rpc.proto\"n\n\x04\x46ind\x12\r\n\x05store\x18\x01 \x01(\t\x12\x0c\n\x04user\x18\x0f \x01(\t\x12+\n\x07request\x18\x02 \x01(\x0b\x32\x1a.etcdserverpb.RangeRequest\x12\x0c\n\x04\x66rom\x18\x03 \x01(\x0c\x12\x0e\n\x06wanted\x18\x04 \x01(\x03\"v\n\x04Page\x12\x10\n\x08revision\x18\x01 \x01(\x03\x12\x1d\n\x03kvs\x18\x02 \x03(\x0b\x32\x10.mvccpb.KeyValue\x12\r\n\x05\x63ount\x18\x03 \x01(\x03\x12\x0f\n\x07matched\x18\x04 \x01(\x03\x12\x0c\n\x04next\x18\x05 \x01(\x0c\x12\x0f\n\x07\x61pplied\x18\x06 \x01(\x04\"R\n\x08\x45valuate\x12\r\n\x05store\x18\x01 \x01(\t\x12\x0c\n\x04user\x18\x0f \x01(\t\x12)\n\x07request\x18\x02 \x01(\x0b\x32\x18.etcdserverpb.TxnRequest\"c\n\x07History\x12\r\n\x05store\x18\x01 \x01(\t\x12\x0c\n\x04\x66rom\x18\x02 \x01(\x03\x12)\n\x06ranges\x18\x03 \x03(\x0b\x32\x19.quorate_etcd.v1.KeyRange\x12\x10\n\x08previous\x18\x04 \x01(\x08\"*\n\x08KeyRange\x12\x0b\n\x03key\x18\x01 \x01(\x0c\x12\x11\n\trange_end\x18\x02 \x01(\x0c\"m\n\x07\x43hanges\x12\x10\n\x08revision\x18\x01 \x01(\x03\x12\x11\n\tcompacted\x18\x02 \x01(\x12\x12\x1d\n\x06\x65vents\x18\x03 \x03(\x0b\x32\r.mvccpb.Event\x12\r\n\x05until\x18\x04 \x01(\x03\x12\x0f\n\x07\x61pplied\x18\x05 \x01(\x04\"E\n\x0c\x46indVersions\x12\r\n\x05store\x18\x01 \x01(\t\x12&\n\x06places\x18\x02 \x03(\x0b\x32\x16.quorate_etcd.v1.Place\")\n\x08Versions\x12\x1d\n\x03kvs\x18\x01 \x03(\x0b\x32\x10.mvccpb.KeyValue\"\x16\n\x05Stand\x12\r\n\x05store\x18\x01 \x01(\t\"a\n\x08Standing\x12\x10\n\x08revision\x18\x01 \x01(\x03\x12\x11\n\tcompacted\x18\x02 \x01(\x12\x12\x0f\n\x07\x61pplied\x18\x03 \x01(\x04\x12\x0f\n\x07unclean\x18\x04 \x01(\x08\x12\x0e\n\x06leases\x18\x05 \x01(\x03\"7\n\nFindLeases\x12\r\n\x05store\x18\x01 \x01(\t\x12\x0c\n\x04user\x18\x0f \x01(\t\x12\x0c\n\x04\x66rom\x18\x02 \x01(\x0c\"N\n\tLeasePage\x12\x10\n\x08revision\x18\x01 \x01(\x03\x12\x0b\n\x03ids\x18\x02 \x03(\x03\x12\x14\n\x0c\x64\x65\x61\x64lines_ms\x18\x03 \x03(\x03\x12\x0c\n\x04next\x18\x04 \x01(\x0c\x62\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x1dquorate_etcd/v1/queries.proto\x12\x0fquorate_etcd.v1\x1a\x1equorate_etcd/v1/commands.proto\x1a\x1aquorate_etcd/v1/rows.proto\x1a\x1cquorate_etcd/wire/mvcc.proto\x1a\x1bquorate_etcd/wire/rpc.proto\"n\n\x04\x46ind\x12\r\n\x05store\x18\x01 \x01(\t\x12\x0c\n\x04user\x18\x0f \x01(\t\x12+\n\x07request\x18\x02 \x01(\x0b\x32\x1a.etcdserverpb.RangeRequest\x12\x0c\n\x04\x66rom\x18\x03 \x01(\x0c\x12\x0e\n\x06wanted\x18\x04 \x01(\x03\"v\n\x04Page\x12\x10\n\x08revision\x18\x01 \x01(\x03\x12\x1d\n\x03kvs\x18\x02 \x03(\x0b\x32\x10.mvccpb.KeyValue\x12\r\n\x05\x63ount\x18\x03 \x01(\x03\x12\x0f\n\x07matched\x18\x04 \x01(\x03\x12\x0c\n\x04next\x18\x05 \x01(\x0c\x12\x0f\n\x07\x61pplied\x18\x06 \x01(\x04\";\n\x06GetAll\x12\r\n\x05store\x18\x01 \x01(\t\x12\"\n\x04keys\x18\x02 \x03(\x0b\x32\x14.quorate_etcd.v1.Get\" \n\x03Get\x12\x0b\n\x03key\x18\x01 \x01(\x0c\x12\x0c\n\x04user\x18\x02 \x01(\t\"n\n\x03Got\x12/\n\x08response\x18\x01 \x01(\x0b\x32\x1b.etcdserverpb.RangeResponseH\x00\x12+\n\x07refused\x18\x02 \x01(\x0b\x32\x18.quorate_etcd.v1.RefusalH\x00\x42\t\n\x07outcome\"R\n\x08\x45valuate\x12\r\n\x05store\x18\x01 \x01(\t\x12\x0c\n\x04user\x18\x0f \x01(\t\x12)\n\x07request\x18\x02 \x01(\x0b\x32\x18.etcdserverpb.TxnRequest\"c\n\x07History\x12\r\n\x05store\x18\x01 \x01(\t\x12\x0c\n\x04\x66rom\x18\x02 \x01(\x03\x12)\n\x06ranges\x18\x03 \x03(\x0b\x32\x19.quorate_etcd.v1.KeyRange\x12\x10\n\x08previous\x18\x04 \x01(\x08\"*\n\x08KeyRange\x12\x0b\n\x03key\x18\x01 \x01(\x0c\x12\x11\n\trange_end\x18\x02 \x01(\x0c\"m\n\x07\x43hanges\x12\x10\n\x08revision\x18\x01 \x01(\x03\x12\x11\n\tcompacted\x18\x02 \x01(\x12\x12\x1d\n\x06\x65vents\x18\x03 \x03(\x0b\x32\r.mvccpb.Event\x12\r\n\x05until\x18\x04 \x01(\x03\x12\x0f\n\x07\x61pplied\x18\x05 \x01(\x04\"E\n\x0c\x46indVersions\x12\r\n\x05store\x18\x01 \x01(\t\x12&\n\x06places\x18\x02 \x03(\x0b\x32\x16.quorate_etcd.v1.Place\")\n\x08Versions\x12\x1d\n\x03kvs\x18\x01 \x03(\x0b\x32\x10.mvccpb.KeyValue\"\x16\n\x05Stand\x12\r\n\x05store\x18\x01 \x01(\t\"a\n\x08Standing\x12\x10\n\x08revision\x18\x01 \x01(\x03\x12\x11\n\tcompacted\x18\x02 \x01(\x12\x12\x0f\n\x07\x61pplied\x18\x03 \x01(\x04\x12\x0f\n\x07unclean\x18\x04 \x01(\x08\x12\x0e\n\x06leases\x18\x05 \x01(\x03\"7\n\nFindLeases\x12\r\n\x05store\x18\x01 \x01(\t\x12\x0c\n\x04user\x18\x0f \x01(\t\x12\x0c\n\x04\x66rom\x18\x02 \x01(\x0c\"N\n\tLeasePage\x12\x10\n\x08revision\x18\x01 \x01(\x03\x12\x0b\n\x03ids\x18\x02 \x03(\x03\x12\x14\n\x0c\x64\x65\x61\x64lines_ms\x18\x03 \x03(\x03\x12\x0c\n\x04next\x18\x04 \x01(\x0c\x62\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
 _builder.BuildTopDescriptorsAndMessages(DESCRIPTOR, 'quorate_etcd.v1.queries_pb2', _globals)
 if not _descriptor._USE_C_DESCRIPTORS:
   DESCRIPTOR._loaded_options = None
-  _globals['_FIND']._serialized_start=137
-  _globals['_FIND']._serialized_end=247
-  _globals['_PAGE']._serialized_start=249
-  _globals['_PAGE']._serialized_end=367
-  _globals['_EVALUATE']._serialized_start=369
-  _globals['_EVALUATE']._serialized_end=451
-  _globals['_HISTORY']._serialized_start=453
-  _globals['_HISTORY']._serialized_end=552
-  _globals['_KEYRANGE']._serialized_start=554
-  _globals['_KEYRANGE']._serialized_end=596
-  _globals['_CHANGES']._serialized_start=598
-  _globals['_CHANGES']._serialized_end=707
-  _globals['_FINDVERSIONS']._serialized_start=709
-  _globals['_FINDVERSIONS']._serialized_end=778
-  _globals['_VERSIONS']._serialized_start=780
-  _globals['_VERSIONS']._serialized_end=821
-  _globals['_STAND']._serialized_start=823
-  _globals['_STAND']._serialized_end=845
-  _globals['_STANDING']._serialized_start=847
-  _globals['_STANDING']._serialized_end=944
-  _globals['_FINDLEASES']._serialized_start=946
-  _globals['_FINDLEASES']._serialized_end=1001
-  _globals['_LEASEPAGE']._serialized_start=1003
-  _globals['_LEASEPAGE']._serialized_end=1081
+  _globals['_FIND']._serialized_start=169
+  _globals['_FIND']._serialized_end=279
+  _globals['_PAGE']._serialized_start=281
+  _globals['_PAGE']._serialized_end=399
+  _globals['_GETALL']._serialized_start=401
+  _globals['_GETALL']._serialized_end=460
+  _globals['_GET']._serialized_start=462
+  _globals['_GET']._serialized_end=494
+  _globals['_GOT']._serialized_start=496
+  _globals['_GOT']._serialized_end=606
+  _globals['_EVALUATE']._serialized_start=608
+  _globals['_EVALUATE']._serialized_end=690
+  _globals['_HISTORY']._serialized_start=692
+  _globals['_HISTORY']._serialized_end=791
+  _globals['_KEYRANGE']._serialized_start=793
+  _globals['_KEYRANGE']._serialized_end=835
+  _globals['_CHANGES']._serialized_start=837
+  _globals['_CHANGES']._serialized_end=946
+  _globals['_FINDVERSIONS']._serialized_start=948
+  _globals['_FINDVERSIONS']._serialized_end=1017
+  _globals['_VERSIONS']._serialized_start=1019
+  _globals['_VERSIONS']._serialized_end=1060
+  _globals['_STAND']._serialized_start=1062
+  _globals['_STAND']._serialized_end=1084
+  _globals['_STANDING']._serialized_start=1086
+  _globals['_STANDING']._serialized_end=1183
+  _globals['_FINDLEASES']._serialized_start=1185
+  _globals['_FINDLEASES']._serialized_end=1240
+  _globals['_LEASEPAGE']._serialized_start=1242
+  _globals['_LEASEPAGE']._serialized_end=1320
 # @@protoc_insertion_point(module_scope)

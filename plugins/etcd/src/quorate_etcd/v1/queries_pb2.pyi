@@ -1,3 +1,4 @@
+from quorate_etcd.v1 import commands_pb2 as _commands_pb2
 from quorate_etcd.v1 import rows_pb2 as _rows_pb2
 from quorate_etcd.wire import mvcc_pb2 as _mvcc_pb2
 from quorate_etcd.wire import rpc_pb2 as _rpc_pb2
@@ -36,6 +37,30 @@ class Page(_message.Message):
     next: bytes
     applied: int
     def __init__(self, revision: _Optional[int] = ..., kvs: _Optional[_Iterable[_Union[_mvcc_pb2.KeyValue, _Mapping]]] = ..., count: _Optional[int] = ..., matched: _Optional[int] = ..., next: _Optional[bytes] = ..., applied: _Optional[int] = ...) -> None: ...
+
+class GetAll(_message.Message):
+    __slots__ = ("store", "keys")
+    STORE_FIELD_NUMBER: _ClassVar[int]
+    KEYS_FIELD_NUMBER: _ClassVar[int]
+    store: str
+    keys: _containers.RepeatedCompositeFieldContainer[Get]
+    def __init__(self, store: _Optional[str] = ..., keys: _Optional[_Iterable[_Union[Get, _Mapping]]] = ...) -> None: ...
+
+class Get(_message.Message):
+    __slots__ = ("key", "user")
+    KEY_FIELD_NUMBER: _ClassVar[int]
+    USER_FIELD_NUMBER: _ClassVar[int]
+    key: bytes
+    user: str
+    def __init__(self, key: _Optional[bytes] = ..., user: _Optional[str] = ...) -> None: ...
+
+class Got(_message.Message):
+    __slots__ = ("response", "refused")
+    RESPONSE_FIELD_NUMBER: _ClassVar[int]
+    REFUSED_FIELD_NUMBER: _ClassVar[int]
+    response: _rpc_pb2.RangeResponse
+    refused: _commands_pb2.Refusal
+    def __init__(self, response: _Optional[_Union[_rpc_pb2.RangeResponse, _Mapping]] = ..., refused: _Optional[_Union[_commands_pb2.Refusal, _Mapping]] = ...) -> None: ...
 
 class Evaluate(_message.Message):
     __slots__ = ("store", "user", "request")

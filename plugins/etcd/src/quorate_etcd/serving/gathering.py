@@ -1,0 +1,73 @@
+"""Carries out together what several clients ask for at the same time."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Iterator, Sequence
+from contextvars import Context
+from typing import Final, Generic, TypeVar
+
+R = TypeVar("R")
+A = TypeVar("A")
+
+
+class Gathering(Generic[R, A]):
+    """Requests of one turn of the loop, which `carry_out` answers in their order.
+
+    At most `most` go together, by the sum of their weights.
+    """
+
+    def __init__(
+        self, carry_out: Callable[[Sequence[R]], Awaitable[Sequence[A | BaseException]]], most: int
+    ) -> None:
+        self._carry_out: Final = carry_out
+        self._most: Final = most
+        self._arrived: list[tuple[R, int, asyncio.Future[A]]] = []
+        self._running: Final[set[asyncio.Task[None]]] = set()
+
+    def add(self, request: R, weight: int) -> asyncio.Future[A]:
+        """Return the answer to a request, or its failure.
+
+        What it goes with does not depend on its caller: it is not undone when that leaves.
+        """
+        loop = asyncio.get_running_loop()
+        if not self._arrived:
+            # The deadline of one caller is not that of the others.
+            loop.call_soon(self._begin, context=Context())
+        future: asyncio.Future[A] = loop.create_future()
+        self._arrived.append((request, weight, future))
+        return future
+
+    def _begin(self) -> None:
+        loop = asyncio.get_running_loop()
+        for part in self._parts():
+            task = loop.create_task(self._run(part))
+            self._running.add(task)
+            task.add_done_callback(self._running.discard)
+
+    def _parts(self) -> Iterator[list[tuple[R, asyncio.Future[A]]]]:
+        arrived, self._arrived = self._arrived, []
+        part: list[tuple[R, asyncio.Future[A]]] = []
+        room = self._most
+        for request, weight, future in arrived:
+            if part and weight > room:
+                yield part
+                part, room = [], self._most
+            part.append((request, future))
+            room -= weight
+        yield part
+
+    async def _run(self, part: Sequence[tuple[R, asyncio.Future[A]]]) -> None:
+        answers: Sequence[A | BaseException]
+        try:
+            answers = await self._carry_out([request for request, _ in part])
+        except Exception as error:  # noqa: BLE001 - it is the answer to each
+            answers = [error] * len(part)
+        for (_, future), answer in zip(part, answers, strict=True):
+            if future.done():
+                # Its caller has left.
+                continue
+            if isinstance(answer, BaseException):
+                future.set_exception(answer)
+            else:
+                future.set_result(answer)

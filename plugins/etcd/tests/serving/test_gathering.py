@@ -1,0 +1,69 @@
+"""What clients ask for at the same time is carried out together, and answered one by one."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from contextvars import ContextVar
+
+import pytest
+from quorate_etcd.serving.gathering import Gathering
+
+_caller: ContextVar[str] = ContextVar("caller", default="none")
+
+
+class Halves:
+    """Halves even numbers, and fails as a whole for 13."""
+
+    def __init__(self, most: int = 10) -> None:
+        self.seen: list[tuple[str, list[int]]] = []
+        self.gathering = Gathering(self._halves, most)
+        self.open = asyncio.Event()
+        self.open.set()
+
+    async def _halves(self, numbers: Sequence[int]) -> Sequence[int | BaseException]:
+        self.seen.append((_caller.get(), [*numbers]))
+        await self.open.wait()
+        if 13 in numbers:
+            raise LookupError("13")
+        return [each // 2 if each % 2 == 0 else ValueError(f"{each} is odd") for each in numbers]
+
+    async def ask(self, number: int, weight: int = 1) -> int:
+        _caller.set(str(number))
+        return await self.gathering.add(number, weight)
+
+
+async def test_requests_of_one_turn_go_together() -> None:
+    halves = Halves()
+    answers = await asyncio.gather(*map(halves.ask, (2, 4, 5)), return_exceptions=True)
+    assert answers[:2] == [1, 2]
+    assert isinstance(answers[2], ValueError)
+    assert await halves.ask(8) == 4
+    # Whoever comes first does not lend them its deadline.
+    assert halves.seen == [("none", [2, 4, 5]), ("none", [8])]
+
+
+async def test_so_much_goes_together() -> None:
+    halves = Halves(most=5)
+    weights = {2: 3, 4: 2, 6: 9, 8: 1}
+    await asyncio.gather(*(halves.ask(number, weight) for number, weight in weights.items()))
+    assert [numbers for _, numbers in halves.seen] == [[2, 4], [6], [8]]
+
+
+async def test_a_failure_is_that_of_each() -> None:
+    halves = Halves()
+    answers = await asyncio.gather(halves.ask(2), halves.ask(13), return_exceptions=True)
+    assert [type(each) for each in answers] == [LookupError, LookupError]
+
+
+async def test_a_caller_that_leaves_takes_nothing_along() -> None:
+    halves = Halves()
+    halves.open.clear()
+    leaving, staying = (asyncio.create_task(halves.ask(number)) for number in (2, 4))
+    while not halves.seen:
+        await asyncio.sleep(0)
+    leaving.cancel()
+    halves.open.set()
+    assert await staying == 2
+    with pytest.raises(asyncio.CancelledError):
+        await leaving
