@@ -195,3 +195,15 @@ def test_etcdctl_says_the_same(etcdctl: Path, node: Ours, etcd: Etcd, tmp_path: 
         if mine != theirs and line not in DIFFERS:
             differ.append(f"{line}\n  stock: {theirs}\n  ours:  {mine}")
     assert not differ, "\n".join([f"{len(differ)} of {len(lines)} differ", *differ])
+
+
+def test_a_refused_snapshot_says_what_to_use(etcdctl: Path, node: Ours, tmp_path: Path) -> None:
+    code, text = ran(
+        *(etcdctl, "--endpoints", f"127.0.0.1:{node.port}", "snapshot", "save", "saved"),
+        cwd=tmp_path,
+    )
+    assert code != 0
+    assert "Unimplemented" in text
+    assert "`quorate backup` saves the whole cluster" in text
+    assert "`quorate etcd export` copies the pairs" in text
+    assert not (tmp_path / "saved").exists()

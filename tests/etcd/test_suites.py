@@ -21,7 +21,8 @@ ETCD3_LEFT_OUT: Final = {
     "test_get_key_serializable": "it stops members of a cluster, which it finds by their name",
     "test_get_prefix_serializable": "the same",
     "test_member_list": "it wants three members",
-    "test_snapshot": "it wants `etcdctl snapshot status`, which is a command of etcdutl now",
+    "test_snapshot": "it wants `etcdctl snapshot status`, which is a command of etcdutl now, and a "
+    "node refuses `Snapshot`",
     "test_user_pwd_auth": "it mocks a module that is not there",
 }
 
