@@ -14,16 +14,22 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
+import grpc.aio
 import pytest
+from quorate.cli.authority import sign
+from quorate.client import Tls
+from quorate.plugin.advanced import Stub
 from quorate_etcd.wire import rpc_pb2 as rpc
 
-from tests.support.etcd import ours, stock
+from tests.support.etcd import newest, ours, stock
 from tests.support.etcd.peers import Peer
 
+#: Any release is copied.
+_PROGRAM = stock.PROGRAM or newest.kept()
 pytestmark = [
     pytest.mark.ci,
     pytest.mark.timeout(300),
-    pytest.mark.skipif(stock.PROGRAM is None, reason="there is no etcd to copy"),
+    pytest.mark.skipif(_PROGRAM is None, reason="there is no etcd to copy"),
 ]
 _PAGE = Path(__file__).parents[2] / "docs/how-to/run-etcd-clients.md"
 _ALL = rpc.RangeRequest(key=b"\0", range_end=b"\0")
@@ -38,13 +44,16 @@ def node(tmp_path: Path) -> Iterator[ours.Ours]:
 @pytest.fixture
 def etcd(tmp_path: Path) -> Iterator[stock.Etcd]:
     (tmp_path / "stock").mkdir()
-    with stock.Etcd(tmp_path / "stock") as etcd:
+    with stock.Etcd(tmp_path / "stock", _PROGRAM) as etcd:
         yield etcd
 
 
 def command(node: ours.Ours, *words: str) -> list[str]:
-    endpoints = ("--endpoints", node.cluster.endpoints, "--output", "json")
-    return [sys.executable, "-m", "quorate.cli", *endpoints, "etcd", *words]
+    options = ["--endpoints", node.cluster.endpoints, "--output", "json"]
+    if (tls := node.cluster.tls) is not None:
+        for name, file in zip(("ca", "cert", "key"), (tls.ca, tls.cert, tls.key), strict=True):
+            options += [f"--tls-{name}", str(file)]
+    return [sys.executable, "-m", "quorate.cli", *options, "etcd", *words]
 
 
 def run(node: ours.Ours, *words: str) -> list[dict[str, Any]]:
@@ -219,3 +228,87 @@ def test_a_server_that_is_not_there(node: ours.Ours) -> None:
     assert done.returncode == 1
     assert b"127.0.0.1:1" in done.stderr
     assert b"Traceback" not in done.stderr
+
+
+class Secured:
+    """A server that asks for certificates and passwords."""
+
+    def __init__(self, port: int, tls: Tls) -> None:
+        files = tls.files()
+        credentials = grpc.ssl_channel_credentials(*files)
+        self._channel = grpc.aio.secure_channel(f"127.0.0.1:{port}", credentials)
+        self._services = rpc.DESCRIPTOR.services_by_name
+        self._metadata: tuple[tuple[str, str], ...] = ()
+
+    async def call(self, service: str, method: str, request: Any) -> Any:
+        stub = Stub(self._channel, self._services[service])
+        return await getattr(stub, method)(request, metadata=self._metadata, timeout=60)
+
+    async def ask_for_passwords(self, password: str) -> None:
+        user = rpc.AuthUserAddRequest(name="root", password=password)
+        await self.call("Auth", "UserAdd", user)
+        await self.call("Auth", "RoleAdd", rpc.AuthRoleAddRequest(name="root"))
+        grant = rpc.AuthUserGrantRoleRequest(user="root", role="root")
+        await self.call("Auth", "UserGrantRole", grant)
+        await self.call("Auth", "AuthEnable", rpc.AuthEnableRequest())
+        request = rpc.AuthenticateRequest(name="root", password=password)
+        self._metadata = (("token", (await self.call("Auth", "Authenticate", request)).token),)
+
+    async def close(self) -> None:
+        await self._channel.close(None)
+
+
+async def test_with_certificates_and_users(tmp_path: Path) -> None:
+    with ours.started(tmp_path / "ours", tls=True) as node:
+        authority = node.cluster.certificates
+        sign(authority, "stock", ["127.0.0.1"])
+        tls = Tls(
+            ca=authority / "ca.pem", cert=authority / "stock.pem", key=authority / "stock.key"
+        )
+        (tmp_path / "stock").mkdir()
+        with stock.Etcd(tmp_path / "stock", _PROGRAM, tls) as etcd:
+            assert node.cluster.tls is not None
+            theirs, mine = (Secured(port, node.cluster.tls) for port in (etcd.port, node.port))
+            try:
+                await theirs.ask_for_passwords("a:b")
+                await mine.ask_for_passwords("c")
+                await _copied_both_ways(theirs, mine, etcd, node)
+            finally:
+                await theirs.close()
+                await mine.close()
+
+
+async def _copied_both_ways(
+    theirs: Secured, mine: Secured, etcd: stock.Etcd, node: ours.Ours
+) -> None:
+    tls = node.cluster.tls
+    assert tls is not None
+    files = ("--ca", str(tls.ca), "--cert", str(tls.cert), "--key", str(tls.key))
+    users = ("--user", "root:a:b", "--at-user", "root:c")
+    for key in (b"/a", b"/b"):
+        await theirs.call("KV", "Put", rpc.PutRequest(key=key, value=b"1"))
+    words = (*documented("import", etcd, node), "--until-equal")
+    [row] = await asyncio.to_thread(run, node, *words, *files, *users)
+    assert (row["copied"], row["lag"]) == (2, 0)
+    assert [each.key for each in (await mine.call("KV", "Range", _ALL)).kvs] == [b"/a", b"/b"]
+    await mine.call("KV", "Put", rpc.PutRequest(key=b"/c", value=b"2"))
+    words = (*documented("export", etcd, node), "--until-equal")
+    [row] = await asyncio.to_thread(run, node, *words, *files, *users)
+    assert row["copied"] == 1
+    assert len((await theirs.call("KV", "Range", _ALL)).kvs) == 3
+    for wrong, text in (
+        ((*files, "--user", "root:a:b"), b"permission denied"),
+        ((*files, "--user", "root:c", "--at-user", "root:c"), b"authentication failed"),
+        (users, b"give --ca"),
+        (("--cert", str(tls.cert), *users), b"need --ca"),
+        (("--ca", "none.pem", *users), b"none.pem"),
+    ):
+        said = await asyncio.to_thread(refused, node, *words, *wrong)
+        assert text in said, said
+
+
+def refused(node: ours.Ours, *words: str) -> bytes:
+    done = subprocess.run(command(node, *words), capture_output=True, check=False, timeout=200)
+    assert done.returncode in (1, 2), done
+    assert b"Traceback" not in done.stderr
+    return done.stderr

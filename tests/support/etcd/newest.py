@@ -25,7 +25,7 @@ def built() -> str | None:
 
     It is kept in the user's cache.
     """
-    server = cache() / f"etcd-{_version()}"
+    server = _place()
     if not server.exists() and (go := shutil.which("go")) is not None:
         server.parent.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryDirectory(dir=server.parent) as directory:
@@ -40,6 +40,15 @@ def built() -> str | None:
             if made.returncode == 0:
                 Path(directory, "server").rename(server)
     return str(server) if server.exists() else None
+
+
+def kept() -> str | None:
+    """Return the path of the server that was built before; None: none was."""
+    return str(_place()) if _place().exists() else None
+
+
+def _place() -> Path:
+    return cache() / f"etcd-{_version()}"
 
 
 def cache() -> Path:

@@ -40,10 +40,15 @@ def started(
     directory: Path,
     nodes: int = 1,
     timing: Mapping[str, object] = QUICK_ELECTIONS,
+    *,
+    tls: bool = False,
     **settings: int,
 ) -> Iterator[Ours]:
-    """Start nodes with settings of the plugin, and end them with the block."""
-    cluster = Cluster(directory, nodes, plugins=["etcd"], settings={"timing": timing}, tls=False)
+    """Start nodes with settings of the plugin, and end them with the block.
+
+    With `tls` all ports are encrypted, and ask for certificates.
+    """
+    cluster = Cluster(directory, nodes, plugins=["etcd"], settings={"timing": timing}, tls=tls)
     ports = open_ports(cluster, **settings)
     with cluster:
         cluster.ready()

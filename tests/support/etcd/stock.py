@@ -9,6 +9,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Final, Self
 
+from quorate.client import Tls
 from quorate.testing.ports import free_ports
 from quorate.testing.program import Program
 from quorate.testing.waiting import until
@@ -20,17 +21,26 @@ PROGRAM: Final = shutil.which("etcd")
 class Etcd:
     """Entering the context starts it, leaving it kills it."""
 
-    def __init__(self, directory: Path, program: str | None = PROGRAM) -> None:
+    def __init__(
+        self, directory: Path, program: str | None = PROGRAM, tls: Tls | None = None
+    ) -> None:
+        """With `tls`, which has its certificate, it asks clients for certificates."""
         self._path: Final = program or "etcd"
-        self.port, self._peers = free_ports(0, 1)
+        self._tls: Final = tls
+        self.port, self._peers, self._health = free_ports(0, 1, 2)
         self._data: Final = directory / "data"
         self._program: Final = Program("etcd", directory / "said.log")
 
     def __enter__(self) -> Self:
-        clients, peers = (f"http://127.0.0.1:{port}" for port in (self.port, self._peers))
+        clients, peers, health = (
+            f"http://127.0.0.1:{port}" for port in (self.port, self._peers, self._health)
+        )
+        if self._tls is not None:
+            clients = clients.replace("http", "https")
         options = {
             "name": "stock",
             "data-dir": str(self._data),
+            "listen-metrics-urls": health,
             "listen-client-urls": clients,
             "advertise-client-urls": clients,
             "listen-peer-urls": peers,
@@ -38,8 +48,15 @@ class Etcd:
             "initial-cluster": f"stock={peers}",
             "log-level": "error",
         }
+        if self._tls is not None:
+            options |= {
+                "cert-file": str(self._tls.cert),
+                "key-file": str(self._tls.key),
+                "trusted-ca-file": str(self._tls.ca),
+            }
         said = (word for name, value in options.items() for word in (f"--{name}", value))
-        self._program.start([self._path, *said], dict(os.environ))
+        asks = [] if self._tls is None else ["--client-cert-auth"]
+        self._program.start([self._path, *said, *asks], dict(os.environ))
         until(self._serves)
         return self
 
@@ -53,7 +70,7 @@ class Etcd:
 
     def _serves(self) -> bool | None:
         try:
-            with socket.create_connection(("127.0.0.1", self.port), 1) as connection:
+            with socket.create_connection(("127.0.0.1", self._health), 1) as connection:
                 connection.sendall(b"GET /health HTTP/1.0\r\n\r\n")
                 return b"200 OK" in connection.recv(100) or None
         except OSError:

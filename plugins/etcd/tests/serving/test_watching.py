@@ -9,8 +9,10 @@ from random import Random
 from typing import Any
 
 import pytest
+from quorate.plugin import Rejected
 from quorate.testing import MemoryNode
 from quorate.testing.waiting import PATIENCE_S
+from quorate_etcd import errors
 from quorate_etcd.serving.streams import Stream, Watcher
 from quorate_etcd.serving.watching import Watches
 from quorate_etcd.v1 import commands_pb2 as pb, queries_pb2 as asked
@@ -160,6 +162,34 @@ async def test_fragments(played: Any) -> None:
         await client.read()
         read = await client.until(lambda read: not read[-1].fragment)
         assert [len(each.events) for each in read] == [2, 2, 1]
+
+
+async def test_a_node_that_is_behind_sends_its_clients_away(
+    played: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("quorate_etcd.serving.watching._BEHIND_S", 0.05)
+    watches = Watches(played.store)
+    # It does not run, and follows nothing.
+    with pytest.raises(Rejected) as raised:
+        await Client(watches).watch(b"a")
+    assert (raised.value.code, raised.value.message) == errors.TIMED_OUT_APPLIED
+    assert len(watches) == 0
+
+
+async def test_a_watch_waits_for_a_leader(
+    played: Any, client: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    stand, refusals = played.store.stand, [Rejected(*errors.TIMED_OUT)] * 3
+
+    async def refusing() -> Any:
+        if refusals:
+            raise refusals.pop()
+        return await stand()
+
+    monkeypatch.setattr(played.store, "stand", refusing)
+    await client.watch(b"a")
+    assert (await client.read()).created
+    assert not refusals
 
 
 async def test_filters_and_cancel(played: Any, client: Client) -> None:

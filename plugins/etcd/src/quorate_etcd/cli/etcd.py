@@ -46,6 +46,8 @@ class Options:
     def tls(self) -> Tls | None:
         """What both connections are encrypted with."""
         if not self.ca:
+            if self.cert or self.key:
+                raise click.UsageError("--cert and --key need --ca, the authority of both servers")
             return None
         return Tls(ca=self.ca, cert=self.cert or None, key=self.key or None)
 

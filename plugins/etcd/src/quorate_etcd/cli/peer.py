@@ -43,6 +43,7 @@ class Peer:
         except ValueError as error:
             raise PeerError(address, 0, str(error)) from None
         self._user: Final = user
+        self._advice: Final = "" if tls else " (if its connections are encrypted, give --ca)"
         self._metadata: tuple[tuple[str, str], ...] = ()
         self._kv, self._watch, self._lease, self._auth = (
             Stub(self._channel, _SERVICES[name]) for name in ("KV", "Watch", "Lease", "Auth")
@@ -178,4 +179,6 @@ class Peer:
             await asyncio.sleep(_PAUSE_S)
 
     def _error(self, failure: CallError) -> PeerError:
-        return PeerError(self.address, int(failure.code()), failure.details() or "")
+        code, text = int(failure.code()), failure.details() or ""
+        advice = self._advice if code == CODES["UNAVAILABLE"] else ""
+        return PeerError(self.address, code, text + advice)

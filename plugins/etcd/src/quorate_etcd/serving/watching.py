@@ -29,6 +29,8 @@ _log = logging.getLogger(__name__)
 
 _RETRY_S: Final = 0.2
 _OBSERVE_S: Final = 5.0
+#: How long a new watch waits for a node that is behind; longer than a call waits for a leader.
+_BEHIND_S: Final = 10.0
 #: Ranges by which the history is filtered; for more it is read whole.
 _MOST_SPANS: Final = 64
 #: Watches that are brought forward between two turns of the loop.
@@ -96,7 +98,7 @@ class Watches:
         self._count += 1
         self._of_connections[stream.connection] += 1
         try:
-            await self.follower.reached(await self._revision())
+            await self._catch_up()
         except BaseException:
             self.remove(watcher)
             raise
@@ -111,14 +113,23 @@ class Watches:
         else:
             self._fall_behind(watcher, watcher.next)
 
-    async def _revision(self) -> int:
-        """Return the revision of the store; without a leader it waits for one, as streams do."""
+    async def _catch_up(self) -> None:
+        """Wait until this node follows the store, and has passed on what is answered by now.
+
+        Without a leader it waits for one, as streams do. A node that is behind for long refuses:
+        its clients find another one.
+        """
         while True:
             try:
-                return (await self._store.stand()).revision
+                async with asyncio.timeout(_BEHIND_S):
+                    await self.follower.reached((await self._store.stand()).revision)
+            except TimeoutError:
+                errors.TIMED_OUT_APPLIED.refuse()
             except Rejected as refusal:
                 if refusal.message != errors.TIMED_OUT.text:
                     raise
+            else:
+                return
 
     def remove(self, watcher: Watcher) -> None:
         """End a watch."""

@@ -90,6 +90,14 @@ class _Keys(NamedTuple):
     puts: set[bytes]
     deleted: list[Span]
 
+    @classmethod
+    def of(cls, puts: Sequence[bytes]) -> _Keys:
+        """Return the keys of puts; refuse one that is put twice."""
+        found = cls(set(puts), [])
+        if len(found.puts) < len(puts):
+            errors.DUPLICATE_KEY.refuse()
+        return found
+
     def add(self, puts: Set[bytes], *, shared: Set[bytes] = frozenset()) -> None:
         """Add puts; refuse a key that is deleted, or put already unless it may be shared."""
         if puts & (self.puts - shared) or any(
@@ -105,6 +113,10 @@ def _check_keys(operations: Sequence[rpc.RequestOp]) -> _Keys:
     The branches of one nested transaction may share keys, since it takes one of them. A nested
     transaction may also delete what an earlier one has put.
     """
+    puts = [each.request_put.key for each in operations if each.HasField("request_put")]
+    if len(puts) == len(operations):
+        # Most have nothing else.
+        return _Keys.of(puts)
     deleted = [
         Span.of(each.request_delete_range.key, each.request_delete_range.range_end)
         for each in operations
@@ -118,7 +130,6 @@ def _check_keys(operations: Sequence[rpc.RequestOp]) -> _Keys:
             found.add(success.puts)
             found.add(failure.puts, shared=success.puts)
             deleted += success.deleted + failure.deleted
-    for each in operations:
-        if each.HasField("request_put"):
-            found.add({each.request_put.key})
+    for put in puts:
+        found.add({put})
     return found
