@@ -32,6 +32,7 @@ pytestmark = [
     pytest.mark.skipif(_PROGRAM is None, reason="there is no etcd to copy"),
 ]
 _PAGE = Path(__file__).parents[2] / "docs/how-to/run-etcd-clients.md"
+USERS = ("--user", "root:a:b", "--at-user", "root:c")
 _ALL = rpc.RangeRequest(key=b"\0", range_end=b"\0")
 
 
@@ -251,6 +252,10 @@ class Secured:
         grant = rpc.AuthUserGrantRoleRequest(user="root", role="root")
         await self.call("Auth", "UserGrantRole", grant)
         await self.call("Auth", "AuthEnable", rpc.AuthEnableRequest())
+        await self.authenticate(password)
+
+    async def authenticate(self, password: str) -> None:
+        self._metadata = ()
         request = rpc.AuthenticateRequest(name="root", password=password)
         self._metadata = (("token", (await self.call("Auth", "Authenticate", request)).token),)
 
@@ -273,18 +278,45 @@ async def test_with_certificates_and_users(tmp_path: Path) -> None:
                 await theirs.ask_for_passwords("a:b")
                 await mine.ask_for_passwords("c")
                 await _copied_both_ways(theirs, mine, etcd, node)
+                await _followed_over_a_restart(theirs, mine, etcd, node)
             finally:
                 await theirs.close()
                 await mine.close()
 
 
+def files_of(tls: Tls | None) -> tuple[str, ...]:
+    assert tls is not None
+    return ("--ca", str(tls.ca), "--cert", str(tls.cert), "--key", str(tls.key))
+
+
+async def _followed_over_a_restart(
+    theirs: Secured, mine: Secured, etcd: stock.Etcd, node: ours.Ours
+) -> None:
+    """A stock server forgets all tokens when it ends."""
+    await theirs.call("Lease", "LeaseGrant", rpc.LeaseGrantRequest(ID=7, TTL=15))
+    words = (*documented("import", etcd, node), *files_of(node.cluster.tls), *USERS)
+    program = await asyncio.create_subprocess_exec(
+        *command(node, *words), stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.PIPE
+    )
+    assert program.stderr is not None
+    async with asyncio.timeout(100):
+        while b"following" not in await program.stderr.readline():
+            pass
+        await asyncio.to_thread(etcd.restart)
+        await theirs.authenticate("a:b")
+        await theirs.call("KV", "Put", rpc.PutRequest(key=b"/d", value=b"3", lease=7))
+        while not (await mine.call("KV", "Range", rpc.RangeRequest(key=b"/d"))).kvs:
+            await asyncio.sleep(0.1)
+    program.send_signal(signal.SIGINT)
+    _, said = await program.communicate()
+    assert program.returncode == 0, said.decode()
+
+
 async def _copied_both_ways(
     theirs: Secured, mine: Secured, etcd: stock.Etcd, node: ours.Ours
 ) -> None:
-    tls = node.cluster.tls
+    tls, files, users = node.cluster.tls, files_of(node.cluster.tls), USERS
     assert tls is not None
-    files = ("--ca", str(tls.ca), "--cert", str(tls.cert), "--key", str(tls.key))
-    users = ("--user", "root:a:b", "--at-user", "root:c")
     for key in (b"/a", b"/b"):
         await theirs.call("KV", "Put", rpc.PutRequest(key=key, value=b"1"))
     words = (*documented("import", etcd, node), "--until-equal")

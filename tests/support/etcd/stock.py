@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import signal
 import socket
 from pathlib import Path
 from types import TracebackType
@@ -32,6 +33,15 @@ class Etcd:
         self._program: Final = Program("etcd", directory / "said.log")
 
     def __enter__(self) -> Self:
+        self._start()
+        return self
+
+    def restart(self) -> None:
+        """Kill it, and start it again."""
+        self._program.end(signal.SIGKILL)
+        self._start()
+
+    def _start(self) -> None:
         clients, peers, health = (
             f"http://127.0.0.1:{port}" for port in (self.port, self._peers, self._health)
         )
@@ -58,7 +68,6 @@ class Etcd:
         asks = [] if self._tls is None else ["--client-cert-auth"]
         self._program.start([self._path, *said, *asks], dict(os.environ))
         until(self._serves)
-        return self
 
     def __exit__(
         self,

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Sequence
 from types import TracebackType
-from typing import Any, Final, Self
+from typing import Any, Final, Self, TypeVar
 
 from quorate.client import Tls
 from quorate.client.foreign import CallError, channel_to
@@ -14,6 +14,8 @@ from quorate.plugin.advanced import Stub
 from quorate_etcd import errors
 from quorate_etcd.serving.statuses import CODES
 from quorate_etcd.wire import mvcc_pb2 as mvcc, rpc_pb2 as rpc
+
+T = TypeVar("T")
 
 _SERVICES: Final = rpc.DESCRIPTOR.services_by_name
 #: How long a server may be unavailable, as while it elects a leader.
@@ -89,9 +91,12 @@ class Peer:
         """Carry out puts and deletions of different keys in one revision; it may be repeated."""
         await self._call(self._kv.Txn, rpc.TxnRequest(success=operations))
 
-    async def changes(self, start: int) -> AsyncIterator[rpc.WatchResponse]:
+    async def changes(self, start: int) -> AsyncGenerator[rpc.WatchResponse, None]:
         """Yield the changes of all keys from a revision on; raises `PeerError` at their end."""
         create = rpc.WatchCreateRequest(key=_ALL, range_end=_ALL, start_revision=start)
+        if self._user:
+            # A stock server that has forgotten the token, as after its restart, denies the right.
+            await self._authenticate()
         call = self._watch.Watch(metadata=self._metadata)
         try:
             await call.write(rpc.WatchRequest(create_request=create))
@@ -136,6 +141,9 @@ class Peer:
 
     async def renew(self, leases: Sequence[int]) -> list[int]:
         """Give leases their whole time to live again; return those that have ended."""
+        return await self._patiently(lambda: self._renew(leases))
+
+    async def _renew(self, leases: Sequence[int]) -> list[int]:
         call = self._lease.LeaseKeepAlive(metadata=self._metadata)
         ended = []
         try:
@@ -146,8 +154,6 @@ class Peer:
                 for lease in some:
                     if not (await call.read()).TTL:
                         ended.append(lease)
-        except CallError as error:
-            raise self._error(error) from None
         finally:
             call.cancel()
         return ended
@@ -163,11 +169,17 @@ class Peer:
         self._metadata = (("token", (await self._call(self._auth.Authenticate, request)).token),)
 
     async def _call(self, method: Any, request: Any) -> Any:
+        return await self._patiently(
+            lambda: method(request, metadata=self._metadata, timeout=_PATIENCE_S)
+        )
+
+    async def _patiently(self, ask: Callable[[], Awaitable[T]]) -> T:
+        """Repeat calls while the server is unavailable, or has forgotten the token."""
         loop = asyncio.get_running_loop()
         until = loop.time() + _PATIENCE_S
         while True:
             try:
-                return await method(request, metadata=self._metadata, timeout=_PATIENCE_S)
+                return await ask()
             except CallError as failure:
                 error = self._error(failure)
             if error.text == errors.INVALID_TOKEN.text and self._user:
