@@ -14,6 +14,9 @@ from quorate_etcd.wire import mvcc_pb2 as mvcc, rpc_pb2 as rpc
 from tests.support.etcd.peers import Peer, Refused, Watched
 from tests.support.etcd.scripts import Script, Step
 
+#: A stock server looks ten times a second after watches that begin in the past, and says nothing
+#: when it finds no events for one. It cancels those that a compaction overtakes before.
+_LOOK_S: Final = 0.3
 #: The watch that sees every change, from the first revision on.
 _OBSERVER: Final = 1
 
@@ -129,6 +132,8 @@ class Comparison:
         self._stock: Final = Side(stock)
         #: How much of what was said of each watch is the same.
         self._agreed: Final[dict[int, int]] = {}
+        #: When the stock server has seen to all watches, on the clock of the loop.
+        self._seen_to = 0.0
         #: The last calls, for a message.
         self._log: Final[list[str]] = []
 
@@ -140,9 +145,13 @@ class Comparison:
             step = self._script.step()
             if step.method in {"Compact", "Create", "Cancel"}:
                 await self._settle()
+            now = asyncio.get_running_loop().time()
+            if step.method == "Compact":
+                await asyncio.sleep(self._seen_to - now)
             await self._carry_out(step)
             if step.method == "Create":
                 await self._settle()
+                self._seen_to = asyncio.get_running_loop().time() + _LOOK_S
         await self._settle()
         for side in (self._ours, self._stock):
             await side.watching.close()
