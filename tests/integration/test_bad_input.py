@@ -43,6 +43,7 @@ from tests.integration.rows import (
     offset,
     spark,
     storage_engine,
+    zookeeper,
 )
 from tests.integration.rows.core import PUT, command, put
 from tests.integration.rows.row import COMMAND, KEY, TEXT, UNIMPLEMENTED, Blame, InPlace
@@ -62,6 +63,7 @@ ROWS: Final = {
     **offset.ROWS,
     **spark.ROWS,
     **storage_engine.ROWS,
+    **zookeeper.ROWS,
 }
 INTRODUCE: Final = "/quorate.v1.PeerService/Introduce"
 CHALLENGE: Final = "/quorate.v1.PeerService/Challenge"

@@ -44,8 +44,8 @@ class Ports:
     def topology(self) -> admin_pb2.TopologyResponse:
         return admin_pb2.TopologyResponse(cluster_id=b"c")
 
-    def status(self) -> admin_pb2.NodeStatusResponse:
-        return admin_pb2.NodeStatusResponse(node="n1")
+    def status(self, *, replicas: bool) -> admin_pb2.NodeStatusResponse:
+        return admin_pb2.NodeStatusResponse(node="n1" if replicas else "n1 alone")
 
     def pause(self, name: str) -> None:
         self._ask("pause", name)
@@ -141,6 +141,8 @@ async def stub(ports: Ports, limits: LimitsSection) -> AsyncIterator[Any]:
 async def test_reports_are_given_as_they_are(stub: Any) -> None:
     assert (await stub.Topology(admin_pb2.TopologyRequest(), timeout=10)).cluster_id == b"c"
     assert (await stub.Status(admin_pb2.NodeStatusRequest(), timeout=10)).node == "n1"
+    alone = admin_pb2.NodeStatusRequest(without_replicas=True)
+    assert (await stub.Status(alone, timeout=10)).node == "n1 alone"
 
 
 async def test_an_upgrade_is_finished_by_metadata(stub: Any, ports: Ports) -> None:

@@ -21,6 +21,7 @@ from quorate.v1.admin_pb2 import (
     MeetMemberRequest,
     MergeShardsRequest,
     MoveReplicaRequest,
+    NodeStatusRequest,
     PauseControllerRequest,
     PurgePluginRequest,
     QuotaUsageRequest,
@@ -196,7 +197,7 @@ def schema(name: str = "s", **fields: object) -> CreateSchema:
 ADMIN: Final = {
     "Topology": Row(empty=None),
     "WatchTopology": Row(empty=None),
-    "Status": Row(empty=None),
+    "Status": Row(empty=None, large=((NodeStatusRequest(without_replicas=True), None),)),
     "QuotaUsage": Row(empty=None, large=((QuotaUsageRequest(kind=TEXT, name=TEXT), None),)),
     "TransferLeader": Row(
         empty="shard",

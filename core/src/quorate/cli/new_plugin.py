@@ -29,6 +29,9 @@ def write_plugin(name: str, folder: Path) -> list[Path]:
     The folder appears complete or not at all.
     """
     _check_name(name)
+    if not str(folder).isprintable():
+        # The generator prints the names of its files.
+        raise failure("the folder has a name that cannot be printed", "name another folder")
     target = folder / name
     if target.exists() or target.is_symlink():
         raise failure(f"{target} already exists", "name another folder or plugin")
