@@ -5,7 +5,10 @@ from __future__ import annotations
 import asyncio
 
 import grpc.aio
+import pytest
+from google.protobuf.empty_pb2 import Empty
 from quorate.client.connections import CONNECT_S, Connection
+from quorate.client.errors import ClosedError
 from quorate.testing.waiting import PATIENCE_S
 
 BUSY_S = CONNECT_S / 3
@@ -41,3 +44,15 @@ async def test_a_busy_node_may_take_a_while_to_accept_a_connection() -> None:
         for writer in opened:
             writer.transport.abort()
         await server.stop(None)
+
+
+async def test_a_stream_that_begins_as_its_client_is_closed_says_so(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    async def stands(connection: Connection, timeout_s: float) -> float:
+        await connection.close()
+        return timeout_s
+
+    monkeypatch.setattr(Connection, "stands", stands)
+    with pytest.raises(ClosedError):
+        await anext(Connection("127.0.0.1:1").stream("/a.B/C", Empty(), Empty, None))

@@ -125,16 +125,17 @@ class Connection:
         """Call once, and yield the answers; raises `AttemptError`."""
         await self.stands(CONNECT_S if timeout_s is None else timeout_s)
         calling = self._channel.unary_stream(method, encoded, response.FromString)
-        answers = calling(request, timeout=timeout_s, metadata=self._metadata(span))
         try:
-            async for answer in answers:
-                yield answer
+            answers = calling(request, timeout=timeout_s, metadata=self._metadata(span))
+            try:
+                async for answer in answers:
+                    yield answer
+            finally:
+                answers.cancel()
         except CallError as error:
             raise self._failed(error) from None
         except ChannelClosedError:
             raise ClosedError from None
-        finally:
-            answers.cancel()
 
     def _metadata(self, span: str | None) -> tuple[tuple[str, str], ...] | None:
         if span is None and self._traces is not None:
