@@ -362,7 +362,7 @@ def test_a_token_that_ends_while_a_page_is_open_is_told(tmp_path: Path, chromium
                 chromium.token("")
         status, refused = page(cluster, "/console/tenant/tenants", issued.text)
         assert (status, "it has ended, was revoked" in refused) == (401, True)
-        assert "quorate auth tokens create" in refused
+        assert "quorate auth token create" in refused
     chromium.logged()
 
 

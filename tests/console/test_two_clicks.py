@@ -113,8 +113,8 @@ def test_a_replica_that_lags(seen: Seen) -> None:
 
 def test_a_tenant_that_is_full(seen: Seen) -> None:
     until(lambda: seen.found("tenant demo-initech\t.*rows are used") or None)
-    assert seen.found("Tenant demo-initech", "tenant demo-initech")
-    assert seen.found(rf"{WARNING} ?demo-initech\trows", "Quotas in use")
+    until(lambda: seen.found("Tenant demo-initech", "tenant demo-initech") or None)
+    until(lambda: seen.found(rf"{WARNING} ?demo-initech\trows", "Quotas in use") or None)
 
 
 def test_a_disk_that_is_full(seen: Seen) -> None:

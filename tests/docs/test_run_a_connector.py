@@ -103,13 +103,13 @@ async def test_the_page_from_a_worker_to_its_drain(
     defining, operating = (
         re.findall(r"^\$ quorate (.+)$", each, re.M) for each in blocks("console")
     )
-    assert [each.split()[1] for each in operating] == [
-        "pause",
-        "resume",
-        "restart",
-        "history",
-        "drain",
-        "undrain",
+    assert [each.split(" ")[1:3] for each in operating] == [
+        ["pause", "acme"],
+        ["resume", "acme"],
+        ["restart", "acme"],
+        ["task", "history"],
+        ["worker", "drain"],
+        ["worker", "undrain"],
     ]
     web = Web()
     async with asyncio.timeout(120), connect(cluster.endpoints) as q:
