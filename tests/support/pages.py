@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Final
 
 import click
-from quorate.cli.deferred import DeferredCommand
+from quorate.cli.deferred import command_at
 from quorate.cli.main import root
 from quorate.cli.terminal import Terminal
 
@@ -30,16 +30,8 @@ def page(name: str) -> str:
 
 
 def command_of(words: list[str]) -> click.Command | None:
-    """Return the command of these words, which may have arguments behind it."""
-    context = click.Context(root, obj=Terminal())
-    found: click.Command | None = root
-    for word in words:
-        if not isinstance(found, click.Group):
-            break
-        found = found.get_command(context, word)
-        if isinstance(found, DeferredCommand):
-            found = found.load()
-    return found
+    """Return the command that a line calls, which its arguments may follow."""
+    return command_at(root, click.Context(root, obj=Terminal()), words)
 
 
 def leaves(group: click.Group) -> Iterator[tuple[str, click.Command]]:

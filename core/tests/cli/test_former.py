@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import click
 import pytest
 from quorate.cli import installed
-from quorate.cli.deferred import DeferredCommand
+from quorate.cli.deferred import DeferredCommand, command_at
 from quorate.cli.main import FORMER, HOST_COMMANDS, RootGroup, root
 from quorate.cli.records import group_of
 from quorate.cli.terminal import Terminal
@@ -57,6 +57,7 @@ def former(install: Install) -> None:
         "jot": "notes show",
         "notes print": "notes show",
         "notes deep": "notes show",
+        "notes as they were": "notes show",
         "notes show": "notes fail",
     }
     told = f'help="Look at notes.", former={lines!r},'
@@ -72,7 +73,7 @@ def test_no_noun_is_a_plural_and_nothing_is_shown_but_got() -> None:
     assert plurals - SINGULAR == OBJECTS
 
 
-@pytest.mark.parametrize("words", ["notes print", "jot", "notes deep"])
+@pytest.mark.parametrize("words", ["notes print", "jot", "notes deep", "notes as they were"])
 def test_a_former_command_goes_on_and_says_its_new_name(run: Run, former: None, words: str) -> None:
     ran = run(*words.split(), "-o", "json")
 
@@ -104,13 +105,7 @@ def test_a_former_command_of_the_host(run: Run) -> None:
 @pytest.mark.parametrize(("words", "now"), [*FORMER.items(), *THEIRS.items()])
 def test_a_former_name_leads_to_a_command(words: str, now: str) -> None:
     assert isinstance(root, RootGroup)
-    context = click.Context(root, obj=Terminal())
-    found: click.Command | None = root
-    for word in now.split():
-        if isinstance(found, click.Group) and not word.startswith("-"):
-            found = found.get_command(context, word)
-            found = found.load() if isinstance(found, DeferredCommand) else found
-    assert found is not None
+    assert command_at(root, click.Context(root, obj=Terminal()), now.split()) is not None
     assert now.split() != words.split()
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container
+from collections.abc import Callable, Container, Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, cast
 
@@ -42,6 +42,23 @@ class NounGroup(click.Group):
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         """Return the command of a noun in either number."""
         return super().get_command(ctx, in_any_number(cmd_name, self.commands))
+
+
+def command_at(
+    group: click.Group, ctx: click.Context, words: Iterable[str]
+) -> click.Command | None:
+    """Return the command, or the group, below `group` that is called by words.
+
+    It is loaded. Words that follow those of a command are its arguments.
+    """
+    found: click.Command | None = group
+    for word in words:
+        if not isinstance(found, click.Group):
+            break
+        found = found.get_command(ctx, word)
+        if isinstance(found, DeferredCommand):
+            found = found.load()
+    return found
 
 
 class AskingCommand(click.Command):

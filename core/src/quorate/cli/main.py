@@ -17,7 +17,13 @@ from typing import Final
 import click
 from click.shell_completion import get_completion_class
 
-from quorate.cli.deferred import DeferredCommand, adopt, in_any_number, terminal_of
+from quorate.cli.deferred import (
+    DeferredCommand,
+    adopt,
+    command_at,
+    in_any_number,
+    terminal_of,
+)
 from quorate.cli.failures import ExitCode, Failure, failure, of_client, of_plugins
 from quorate.cli.terminal import DEFAULT_CONFIG, Terminal
 
@@ -98,8 +104,6 @@ FORMER: Final = {
     "shard debug": "shard get",
     "shard of": "shard find",
 }
-#: The most words of a former command line.
-_LONGEST: Final = 3
 
 
 class RootGroup(click.Group):
@@ -142,24 +146,16 @@ class RootGroup(click.Group):
         """Return the words of a command line, the present ones in the place of former ones."""
         # Those of plugins take longer to find.
         former = FORMER if args[0] in self.commands else terminal_of(ctx).known.former
-        for count in range(min(len(args), _LONGEST), 0, -1):
+        longest = max((words.count(" ") + 1 for words in former), default=0)
+        for count in range(min(len(args), longest), 0, -1):
             words = " ".join(args[:count])
-            if words in former and not self._has(ctx, args[: count + 1]):
+            if words in former and isinstance(
+                command_at(self, ctx, args[: count + 1]), click.Group | None
+            ):
                 if not ctx.resilient_parsing:
                     terminal_of(ctx).warn(f"`quorate {words}` is `quorate {former[words]}` now")
                 return [*former[words].split(), *args[count:]]
         return args
-
-    def _has(self, ctx: click.Context, words: Sequence[str]) -> bool:
-        """Return whether the words lead to a command, which may have arguments behind it."""
-        found: click.Command | None = self
-        for word in words:
-            if not isinstance(found, click.Group):
-                break
-            found = found.get_command(ctx, word)
-            if isinstance(found, DeferredCommand):
-                found = found.load()
-        return not isinstance(found, click.Group | None)
 
     def _refuse_broken(self, ctx: click.Context, name: str) -> None:
         """Fail when a broken plugin would have had the command that is called."""
