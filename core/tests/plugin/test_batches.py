@@ -105,7 +105,7 @@ def test_the_former_ways_to_read_many_work_and_warn() -> None:
     assert found["read_values"] == txn.get_values("any.rows", keys)
     row = found["read_each"][0]
     assert isinstance(row, Row)
-    first = spliced(splice, row)
+    first = spliced(*splice, row)
     assert found["read_spliced"][:2] == found["get_spliced"][:2] == [first, None]
 
 

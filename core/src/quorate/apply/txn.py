@@ -183,7 +183,7 @@ class ShardReader:
     def get_spliced(self, family: str, keys: Iterable[bytes], splice: Splice) -> list[bytes | None]:
         """Return the rows of keys in their order, prefixed by key and revision."""
         rows = self.get_rows(family, keys)
-        return [None if row is None else spliced(splice, row) for row in rows]
+        return [None if row is None else spliced(*splice, row) for row in rows]
 
     def scan(
         self,

@@ -100,7 +100,7 @@ def read_spliced(
     """Yield the rows of any number of keys in their wire form, as `read_each` does the rows."""
     for part in in_parts(keys, AT_A_TIME):
         for row in reader.get_rows(family, part):
-            yield None if row is None else spliced(splice, row)
+            yield None if row is None else spliced(*splice, row)
 
 
 @deprecated("since 0.2: write reader.get_values(family, keys)")

@@ -39,10 +39,9 @@ def embedded(field: int, content: bytes) -> bytes:
     return head(field, len(content)) + content
 
 
-def spliced(fields: tuple[int, int], row: Row) -> bytes:
+def spliced(of_key: int, of_revision: int, row: Row) -> bytes:
     """Return a row with the fields that hold its key and its revision in front of it."""
     key, value, revision = row
-    of_key, of_revision = fields
     return b"".join((head(of_key, len(key)), key, number(of_revision, revision), value))
 
 

@@ -1,13 +1,13 @@
 """The reads: they run where the pairs are, and splice their answers from the rows."""
 
 from collections.abc import Callable, Iterator, Sequence
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import Final
 
 from quorate.builtin.kv.families import LAST, PAIRS
 from quorate.plugin import Reader, Row, keys
 from quorate.plugin.batches import AT_A_TIME, in_parts
-from quorate.plugin.splicing import embedded, head, number
+from quorate.plugin.splicing import embedded, head, number, spliced
 from quorate.v1 import kv_pb2 as pb
 
 #: Maximum number of pairs in a page.
@@ -20,9 +20,8 @@ PAIR: Final = pb.ListedPair.PAIR_FIELD_NUMBER
 #: The first bytes of a ListedPair that more pairs follow.
 MORE: Final = number(pb.ListedPair.MORE_FIELD_NUMBER, True)
 
-# The fields of a KeyedPair besides those of its row, which have the same numbers.
-_KEY: Final = pb.KeyedPair.KEY_FIELD_NUMBER
-_REVISION: Final = pb.KeyedPair.REVISION_FIELD_NUMBER
+#: Returns a row as a KeyedPair: the fields of both have the same numbers, and nothing is parsed.
+_keyed: Final = partial(spliced, pb.KeyedPair.KEY_FIELD_NUMBER, pb.KeyedPair.REVISION_FIELD_NUMBER)
 _RESPONSES: Final = pb.GetPairsResponse.RESPONSES_FIELD_NUMBER
 #: A GetPairsResponse whose one response has no pair.
 ABSENT: Final = head(_RESPONSES, 0)
@@ -90,12 +89,6 @@ def _response_head(size: int) -> bytes:
 def _form(query: pb.GetPair | pb.GetPairs | pb.ListPairs) -> Callable[[Row], bytes]:
     """Return the function that makes a row a KeyedPair, which may be without its value."""
     return _named if query.keys_only else _keyed
-
-
-def _keyed(row: Row) -> bytes:
-    """Return a row with its key and its revision in front of it: nothing is parsed."""
-    key, value, revision = row
-    return b"".join((head(_KEY, len(key)), key, number(_REVISION, revision), value))
 
 
 def _named(row: Row) -> bytes:
