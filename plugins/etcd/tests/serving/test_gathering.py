@@ -39,7 +39,7 @@ async def test_requests_of_one_turn_go_together() -> None:
     assert answers[:2] == [1, 2]
     assert isinstance(answers[2], ValueError)
     assert await halves.ask(8) == 4
-    # Whoever comes first does not lend them its deadline.
+    # They do not run with the deadline of the first caller.
     assert halves.seen == [("none", [2, 4, 5]), ("none", [8])]
 
 
@@ -67,3 +67,13 @@ async def test_a_caller_that_leaves_takes_nothing_along() -> None:
     assert await staying == 2
     with pytest.raises(asyncio.CancelledError):
         await leaving
+
+
+async def test_requests_that_are_given_up_end() -> None:
+    async def give_up(numbers: Sequence[int]) -> Sequence[int]:
+        raise asyncio.CancelledError
+
+    answers = [Gathering(give_up, 10).add(number, 1) for number in (2, 4)]
+    async with asyncio.timeout(10):
+        ended = await asyncio.gather(*answers, return_exceptions=True)
+    assert [type(each) for each in ended] == [asyncio.CancelledError] * 2

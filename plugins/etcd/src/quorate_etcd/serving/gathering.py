@@ -61,6 +61,11 @@ class Gathering(Generic[R, A]):
         answers: Sequence[A | BaseException]
         try:
             answers = await self._carry_out([request for request, _ in part])
+        except asyncio.CancelledError:
+            # The node stops: nobody else would end them.
+            for _, future in part:
+                future.cancel()
+            raise
         except Exception as error:  # noqa: BLE001 - it is the answer to each
             answers = [error] * len(part)
         for (_, future), answer in zip(part, answers, strict=True):
