@@ -3,8 +3,8 @@
 Time is what a caller waits; processor time is that of all nodes, without what they take while
 nobody looks, and is not disturbed by other work on the machine.
 
-The sessions are in a few shards; the others, those of znodes, rest, as most of so many do. It ends
-with 1 where the 95th percentile of a page takes longer than the console may.
+The sessions are in a few shards; the other shards hold znodes and are idle. The exit code is 1 when
+the 95th percentile of a page exceeds the bound of the console.
 
 python benchmarks/console.py [--sessions 100000] [--shards 1000] [--nodes 3] [--times 20]
 """

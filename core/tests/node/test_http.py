@@ -225,7 +225,7 @@ async def test_metrics_tell_what_nodes_have_done(nodes: Nodes) -> None:
                 for old, new in zip(before, after, strict=True)
             ]
 
-        # A command whose leader cannot tell what became of it is in an entry, and is sent again.
+        # A command of unknown outcome may be in an entry, and is sent again.
         commands = sum(grown("quorate_write_entry_commands_sum", shard=shard))
         assert 10 <= commands <= nodes.sent
         made = sum(grown("quorate_write_entry_commands_count", shard=shard))

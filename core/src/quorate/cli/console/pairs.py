@@ -30,7 +30,7 @@ _SLASH: Final = b"/"
 
 
 def pairs(client: Client, query: Mapping[str, str], root: str) -> Page:
-    """Show the keys with a prefix, a page of them: those with a slash behind it as one."""
+    """Show a page of the keys with a prefix, one row for those that share the next level."""
     shown, in_hex = query.get("prefix", ""), query.get("hex", "")
     try:
         prefix = bytes.fromhex(shown) if in_hex else shown.encode()
