@@ -86,6 +86,8 @@ MEASUREMENTS: Final = (
     Measurement(name="read, 1 in flight", kind="read", in_flight=1, aim=0.25),
     Measurement(name="read, 100 in flight", kind="read", in_flight=100, aim=0.8),
     Measurement(name="read 100 a call, 8 in flight", kind="reads", in_flight=8, aim=1.0),
+    Measurement(name="read, all nodes, 100 in flight", kind="read of all", in_flight=100),
+    Measurement(name="read 100 a call, all nodes, 8", kind="reads of all", in_flight=8),
     Measurement(
         name="write, 16 processes of 8", kind="writes of many", in_flight=128, peers=("etcd",)
     ),

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Awaitable, Callable, Sequence
-from typing import Final
+from collections.abc import Awaitable, Callable, Iterator, Sequence
+from typing import Any, Final
 
 import grpc
 import grpc.aio
@@ -35,6 +35,11 @@ def calls(
     """Return the load of a gRPC method with requests in turn."""
     count = len(requests)
     return closed_loop(lambda number: call(requests[number % count], timeout=30), pairs=pairs)
+
+
+def in_turn(stubs: Iterator[Any], method: str) -> Callable[..., Awaitable[object]]:
+    """Return a call of one node after the other, as clients make that know all of them."""
+    return lambda request, **how: getattr(next(stubs), method)(request, **how)
 
 
 def closed_loop(operate: Callable[[int], Awaitable[object]], *, pairs: int = 1) -> Load:

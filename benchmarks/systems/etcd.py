@@ -13,7 +13,7 @@ from quorate.plugin.advanced import Stub
 from quorate_etcd.wire import rpc_pb2 as rpc
 
 from systems.askers import askers
-from systems.closed_loop import calls, channel, closed_loop
+from systems.closed_loop import calls, channel, closed_loop, in_turn
 from systems.etcd_nodes import ClientNodes
 from systems.system import (
     ATTEMPT_S,
@@ -51,8 +51,8 @@ class Etcd:
         self._leader = ""
         self._channels: list[grpc.aio.Channel] = []
         self._kv: Any = None
-        self._writers: Any = None
-        self._writer: Any = None
+        self._nodes: Any = None
+        self._asked: Any = None
 
     def start(self) -> None:
         """Start the nodes, and wait until they serve."""
@@ -64,10 +64,10 @@ class Etcd:
         leader = self.nodes.addresses[await asyncio.to_thread(self.leader)]
         self._leader = leader
         self._kv = Stub(self._channel(leader), _KV)
-        self._writers = cycle(
+        self._nodes = cycle(
             [Stub(self._channel(address), _KV) for address in self.nodes.addresses.values()]
         )
-        self._writer = next(self._writers)
+        self._asked = next(self._nodes)
         for request in self._batches(BATCH):
             await self._kv.Txn(request, timeout=30)
         for request in _session_batches() if self._has_sessions else ():
@@ -88,9 +88,10 @@ class Etcd:
                 return calls(self._kv.Txn, self._batches(BATCH), pairs=BATCH)
             case "small":
                 return calls(self._kv.Txn, self._batches(SMALL))
-            case "read":
+            case "read" | "read of all":
                 requests = [rpc.RangeRequest(key=_key(at)) for at in range(KEYS)]
-                return calls(self._kv.Range, requests)
+                of_all = in_turn(self._nodes, "Range")
+                return calls(self._kv.Range if kind == "read" else of_all, requests)
             case "writes of many":
                 return askers(self._leader, "/etcdserverpb.KV/Put", self._puts())
             case "reads of many":
@@ -98,6 +99,8 @@ class Etcd:
                 return askers(self._leader, "/etcdserverpb.KV/Range", requests)
             case "reads":
                 return calls(self._kv.Txn, _ranges(), pairs=READS_A_CALL)
+            case "reads of all":
+                return calls(in_turn(self._nodes, "Txn"), _ranges(), pairs=READS_A_CALL)
             case "sessions":
                 return calls(self._kv.Txn, _session_batches(), pairs=BATCH)
             case "conditional":
@@ -108,9 +111,9 @@ class Etcd:
         """Write one value through some node."""
         put = rpc.PutRequest(key=_key(0), value=values(1)[0])
         try:
-            await self._writer.Put(put, timeout=ATTEMPT_S)
+            await self._asked.Put(put, timeout=ATTEMPT_S)
         except grpc.RpcError as error:
-            self._writer = next(self._writers)
+            self._asked = next(self._nodes)
             raise AttemptFailedError from error
 
     def _channel(self, address: str) -> grpc.aio.Channel:

@@ -23,7 +23,7 @@ from quorate_mqtt.client import Mqtt
 from quorate_mqtt.v1 import sessions_pb2
 
 from systems.askers import askers
-from systems.closed_loop import calls, channel, closed_loop
+from systems.closed_loop import calls, channel, closed_loop, in_turn
 from systems.system import (
     ATTEMPT_S,
     KEYS,
@@ -72,8 +72,8 @@ class Quorate:
         self._client: AsyncClient | None = None
         self._address = ""
         self._leader: Any = None
-        self._writers: Any = None
-        self._writer: Any = None
+        self._nodes: Any = None
+        self._asked: Any = None
 
     def start(self) -> None:
         """Start the nodes, and wait until they serve."""
@@ -111,13 +111,13 @@ class Quorate:
             kv_pb2.DESCRIPTOR.services_by_name["KvService"],
         )
         self._client = connect(self._cluster.endpoints, tls=self._cluster.tls)
-        self._writers = cycle(
+        self._nodes = cycle(
             [
                 Stub(self._channel(node.address), kv_pb2.DESCRIPTOR.services_by_name["KvService"])
                 for node in self._cluster.nodes.values()
             ]
         )
-        self._writer = next(self._writers)
+        self._asked = next(self._nodes)
         for request in _batches():
             await self._leader.PutBatch(request, timeout=10)
         if self._has_sessions:
@@ -142,22 +142,26 @@ class Quorate:
                 return calls(self._leader.PutBatch, _batches(), pairs=BATCH)
             case "lanes":
                 return self._lanes()
-            case "read":
+            case "read" | "read of all":
                 requests = [kv_pb2.GetPairRequest(key=_key(at)) for at in range(KEYS)]
-                return calls(self._leader.Get, requests)
+                of_all = in_turn(self._nodes, "Get")
+                return calls(self._leader.Get if kind == "read" else of_all, requests)
             case "writes of many" if not self.encrypted:
                 return askers(self._address, "/quorate.v1.KvService/Put", _puts())
             case "reads of many" if not self.encrypted:
                 requests = [kv_pb2.GetPairRequest(key=_key(at)) for at in range(KEYS)]
                 return askers(self._address, "/quorate.v1.KvService/Get", requests)
-            case "reads":
+            case "reads" | "reads of all":
                 many = [
                     kv_pb2.GetPairsRequest(
                         keys=[_key(at) for at in range(first, first + READS_A_CALL)]
                     )
                     for first in range(0, KEYS, READS_A_CALL)
                 ]
-                return calls(self._leader.GetBatch, many, pairs=READS_A_CALL)
+                of_all = in_turn(self._nodes, "GetBatch")
+                return calls(
+                    self._leader.GetBatch if kind == "reads" else of_all, many, pairs=READS_A_CALL
+                )
             case "sessions":
                 connects = self._connects()
                 return closed_loop(
@@ -172,9 +176,9 @@ class Quorate:
         """Write one value through some node."""
         put = kv_pb2.PutPair(key=_key(0), value=values(1)[0])
         try:
-            await self._writer.Put(put, timeout=ATTEMPT_S)
+            await self._asked.Put(put, timeout=ATTEMPT_S)
         except grpc.RpcError as error:
-            self._writer = next(self._writers)
+            self._asked = next(self._nodes)
             raise AttemptFailedError from error
 
     async def _register(self, client: AsyncClient) -> None:

@@ -277,8 +277,9 @@ class FileSets:
     async def _propose(
         self, replica: Shard, command: Message, reply: type[M], timeout_s: float
     ) -> M:
-        deadline = asyncio.get_running_loop().time() + timeout_s
-        [result] = await propose_in_order(replica, [of_shard(command)], [deadline])
+        clock = asyncio.get_running_loop().time
+        deadline = clock() + timeout_s
+        [result] = await propose_in_order(replica, [of_shard(command)], [deadline], clock)
         if not isinstance(result, Outcome):
             raise result
         if result.refusal is not None:

@@ -301,6 +301,10 @@ class PluginNode:
         consistency: Consistency = "linearizable",
         min_revision: int = 0,
     ) -> Answers[A]:
+        if consistency == "linearizable" and not min_revision:
+            joined = self._router.reads.joint.join(message, row)
+            if joined is not None and (together := await joined) is not None:
+                return together
         options = ReadOptions(
             consistency=consistency, min_revision=min_revision, asked=self._asked()
         )

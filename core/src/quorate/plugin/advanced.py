@@ -36,6 +36,7 @@ if TYPE_CHECKING:
         constant_key,
     )
     from quorate.plugin.fences import FENCE_NAMES, FenceNames
+    from quorate.plugin.gathering import Gathering
     from quorate.plugin.invalid_items import CheckedItems, propose_valid, split_invalid
     from quorate.plugin.node import (
         Answers,
@@ -84,6 +85,7 @@ __all__ = [
     "Event",
     "FenceNames",
     "FileLoad",
+    "Gathering",
     "Grant",
     "History",
     "HttpAnswer",
@@ -144,6 +146,7 @@ __getattr__ = lazily(
             "FileLoad Removal Table constant_key"
         ),
         "quorate.plugin.fences": "FENCE_NAMES FenceNames",
+        "quorate.plugin.gathering": "Gathering",
         "quorate.plugin.invalid_items": "CheckedItems propose_valid split_invalid",
         "quorate.plugin.node": (
             "Answers ClusterStatus OrderedCommands SessionRef ShardAnswers ShardStatus WatchedEvent"

@@ -1,17 +1,17 @@
 """Until when the gRPC call that this task serves has to be answered."""
 
-import asyncio
 from contextvars import ContextVar
+from time import monotonic
 from typing import Final
 
-#: On the loop's clock; None: the caller set no deadline, or there is no call.
+#: By the clock of the machine, which is that of the loop: to ask for the loop costs a system call.
+#: None: the caller set no deadline, or there is no call.
 _deadline: Final[ContextVar[float | None]] = ContextVar("quorate_rpc_deadline", default=None)
 
 
 def begin(remaining: float | None) -> None:
     """Note in the task of a call how many seconds its caller gives it."""
-    now = asyncio.get_running_loop().time()
-    _deadline.set(None if remaining is None else now + remaining)
+    _deadline.set(None if remaining is None else monotonic() + remaining)
 
 
 def remaining_s() -> float | None:
@@ -22,4 +22,4 @@ def remaining_s() -> float | None:
     deadline = _deadline.get()
     if deadline is None:
         return None
-    return max(0.0, deadline - asyncio.get_running_loop().time())
+    return max(0.0, deadline - monotonic())

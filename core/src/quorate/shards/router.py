@@ -328,7 +328,7 @@ class Router:
         if local is None:
             proposed = [NoLeaderError(shard)] * len(commands)
         else:
-            proposed = await propose_in_order(local, commands, ends)
+            proposed = await propose_in_order(local, commands, ends, self._loop.time)
         results.update(zip(places, proposed, strict=True))
         return [results[place] for place in range(len(forwarded))]
 

@@ -439,7 +439,7 @@ async def test_nobody_is_asked_for_a_mark_of_a_shard_that_was_merged(nodes: Node
 
 async def test_a_mark_that_nobody_has_is_told_with_its_reason(nodes: Nodes) -> None:
     with pytest.raises(ReadTimeoutError, match="this node has no replica of shard toy/0"):
-        await nodes["b"].feeds.read_point(SHARD, 0.3)
+        await nodes["b"].feeds.read_point(SHARD, 1.5)
 
 
 @pytest.mark.parametrize(

@@ -183,7 +183,7 @@ class Site:
         ]
         now = leader.loop.time()
         deadlines = [now + timeout_s for timeout_s in timeouts or [20.0] * len(numbers)]
-        proposing = propose_in_order(leader[KV], commands, deadlines)
+        proposing = propose_in_order(leader[KV], commands, deadlines, leader.loop.time)
         return self.cluster.result(leader.loop.create_task(proposing))
 
     def copies(self) -> list[dict[str, str]]:

@@ -36,6 +36,7 @@ def propose(cluster: Cluster, commands: list[Timed], **options: Any) -> list[Res
             cast(Any, cluster.shard()),
             [command for command, _ in commands],
             [now + timeout_s for _, timeout_s in commands],
+            cluster.loop.time,
             **options,
         )
     )

@@ -46,6 +46,14 @@ def get_pairs(reader: Reader, query: pb.GetPairs) -> Iterator[bytes]:
             yield _response_head(len(pair)) + pair
 
 
+def response_in(answer: bytes) -> bytes:
+    """Return the GetPairResponse of a GetPairsResponse with one alone."""
+    begin = 1
+    while answer[begin] & 0x80:
+        begin += 1
+    return answer[begin + 1 :]
+
+
 def list_pairs(reader: Reader, query: pb.ListPairs) -> Sequence[bytes]:
     """Return a page of this shard's pairs as ListedPairs; the last one says whether more follow.
 

@@ -11,7 +11,14 @@ from typing import Any, Final, TypeVar
 from google.protobuf.message import Message
 
 from quorate.builtin.kv.families import PAIRS
-from quorate.builtin.kv.queries import ABSENT, LARGEST_PAGE, MORE, PAGE_BYTES, listed_key
+from quorate.builtin.kv.queries import (
+    ABSENT,
+    LARGEST_PAGE,
+    MORE,
+    PAGE_BYTES,
+    listed_key,
+    response_in,
+)
 from quorate.builtin.kv.validation import check_key, check_keys, check_list
 from quorate.plugin import Access, Consistency, GrpcService, NodeApi
 from quorate.plugin.advanced import Answers
@@ -48,17 +55,17 @@ class KvServicer:
     async def Get(self, request: pb.GetPairRequest, context: object) -> bytes:
         """Read a pair: a GetPairResponse."""
         found = await self._pair(request, keys_only=False)
-        return _with_age(pb.GetPairResponse, found)
+        return _aged(pb.GetPairResponse, response_in(found.rows[0]), found.age_ms)
 
     async def GetBatch(self, request: pb.GetPairsRequest, context: object) -> bytes:
         """Read many pairs, in the order of the request: a GetPairsResponse."""
         found = await self._pairs(request, keys_only=False)
-        return _with_age(pb.GetPairsResponse, found)
+        return _aged(pb.GetPairsResponse, b"".join(found.rows), found.age_ms)
 
     async def Exists(self, request: pb.GetPairRequest, context: object) -> pb.ExistsPairResponse:
         """Return whether there is a pair."""
         found = await self._pair(request, keys_only=True)
-        return pb.ExistsPairResponse(exists=bool(found.rows), age_ms=found.age_ms)
+        return pb.ExistsPairResponse(exists=found.rows[0] != ABSENT, age_ms=found.age_ms)
 
     async def ExistsBatch(
         self, request: pb.GetPairsRequest, context: object
@@ -88,7 +95,8 @@ class KvServicer:
 
     def _pair(self, request: pb.GetPairRequest, *, keys_only: bool) -> Awaitable[Answers[bytes]]:
         check_key(request.key)
-        return self._read(pb.GetPair(key=request.key, keys_only=keys_only), request)
+        # A batch of one is read with others that are asked for at the same time.
+        return self._read(pb.GetPairs(keys=(request.key,), keys_only=keys_only), request)
 
     def _pairs(self, request: pb.GetPairsRequest, *, keys_only: bool) -> Awaitable[Answers[bytes]]:
         check_keys(request.keys)
@@ -146,12 +154,10 @@ def _page_of(found: Sequence[bytes], limit: int) -> tuple[list[bytes], bytes]:
     return page, b""
 
 
-def _with_age(response: type[Any], found: Answers[bytes]) -> bytes:
-    """Return the bytes of all answers, joined, and their age."""
-    rows = found.rows
-    if found.age_ms:
-        rows = [*rows, response(age_ms=found.age_ms).SerializeToString()]
-    return b"".join(rows)
+def _aged(response: type[Any], found: bytes, age_ms: int) -> bytes:
+    """Return the bytes of a response with its age."""
+    aged: bytes = response(age_ms=age_ms).SerializeToString() if age_ms else b""
+    return found + aged
 
 
 KV: Final = GrpcService(

@@ -162,7 +162,7 @@ class Delivery:
             deadlines = [each.request.deadline for each in parts]
             local = self._shards.get(shard)
             if local is not None and local.leads:
-                return await propose_in_order(local, commands, deadlines, term)
+                return await propose_in_order(local, commands, deadlines, self._loop.time, term)
             node = self._leader(shard, local.leader if local is not None else None, hint, attempt)
             return await self._forwarder.propose(node, shard, commands, deadlines)
         except Exception as error:  # noqa: BLE001 - each command ends with it

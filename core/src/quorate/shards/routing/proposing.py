@@ -1,7 +1,7 @@
 """Proposes commands to a shard that is led here, in their order and in few entries."""
 
 import asyncio
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Final
 
 from google.protobuf.message import Message
@@ -28,9 +28,10 @@ async def propose_in_order(
     shard: Shard,
     commands: Sequence[LoggedCommand],
     deadlines: Sequence[float],
+    clock: Callable[[], float],
     term: int | None = None,
 ) -> list[Result]:
-    """Propose commands, each with its deadline on the clock of the loop, and return their results.
+    """Propose commands, each with its deadline on a clock, and return their results.
 
     A refused command does not affect the others. But once the shard has no capacity for a command,
     those after it are not proposed: they must not overtake it.
@@ -38,7 +39,7 @@ async def propose_in_order(
     A command that would be refused because of a stale copy of a mirrored family is proposed again,
     with all after it, once the copy has caught up.
     """
-    now = asyncio.get_running_loop().time()
+    now = clock()
     if len(commands) == 1:
         begun = _offer(shard, commands, deadlines[0] - now, term)
     else:
@@ -56,7 +57,7 @@ async def propose_in_order(
         return results
     copies = await _caught_up(shard, min(deadlines[first:]) - now)
     again = [command._replace(copies=copies) for command in commands[first:]]
-    return results[:first] + await propose_in_order(shard, again, deadlines[first:], term)
+    return results[:first] + await propose_in_order(shard, again, deadlines[first:], clock, term)
 
 
 async def propose_step(shard: Shard, command: Message, *, term: int, timeout_s: float) -> Outcome:

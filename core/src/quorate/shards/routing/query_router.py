@@ -30,6 +30,7 @@ from quorate.shards.routing.forwarding import (
     Forwarder,
     LocalShards,
 )
+from quorate.shards.routing.joint_reads import JointReads
 from quorate.shards.routing.queries import Answers, QueryPart, ReadOptions
 from quorate.shards.timing import Pause, end
 
@@ -66,6 +67,10 @@ class QueryRouter:
         self._scopes: Final = {
             name: queries.reads_of(catalog, query) for name, query in catalog.queries.items()
         }
+        #: Reads of newest rows, for callers that repeat those that fail.
+        self.joint: Final = JointReads(
+            catalog.queries, lambda: shards.slot_map, self._read_here, lambda: self._deadline(None)
+        )
 
     async def query(
         self,

@@ -8,13 +8,12 @@ from typing import Final, Literal, TypeVar
 
 from google.protobuf.message import Message
 from quorate.plugin import Consistency, Invalid, NodeApi, Rejected
-from quorate.plugin.advanced import Answers, NotProposedError, OutcomeUnknownError
+from quorate.plugin.advanced import Answers, Gathering, NotProposedError, OutcomeUnknownError
 
 from quorate_etcd import errors
 from quorate_etcd.auth import callers
 from quorate_etcd.auth.checked import CHECKS
 from quorate_etcd.config import EtcdConfig
-from quorate_etcd.serving.gathering import Gathering
 from quorate_etcd.store.transacting import Write, is_joint, transact_of, weight
 from quorate_etcd.v1 import commands_pb2 as pb, queries_pb2 as asked
 from quorate_etcd.wire import rpc_pb2 as rpc

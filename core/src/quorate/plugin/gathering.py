@@ -1,9 +1,9 @@
-"""Carries out together what several clients ask for at the same time."""
+"""Carries out together what several callers ask for at the same time."""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Iterator, Sequence
+from collections.abc import Awaitable, Callable, Hashable, Iterator, Sequence
 from contextvars import Context
 from typing import Final, Generic, TypeVar
 
@@ -12,7 +12,7 @@ A = TypeVar("A")
 
 
 class Gathering(Generic[R, A]):
-    """Requests of one turn of the loop, which `carry_out` answers in their order.
+    """Requests of one kind and one turn of the loop, which `carry_out` answers in their order.
 
     At most `most` go together, by the sum of their weights.
     """
@@ -22,31 +22,38 @@ class Gathering(Generic[R, A]):
     ) -> None:
         self._carry_out: Final = carry_out
         self._most: Final = most
-        self._arrived: list[tuple[R, int, asyncio.Future[A]]] = []
+        #: By their kinds.
+        self._arrived: dict[Hashable, list[tuple[R, int, asyncio.Future[A]]]] = {}
         self._running: Final[set[asyncio.Task[None]]] = set()
+        self._loop: asyncio.AbstractEventLoop | None = None
 
-    def add(self, request: R, weight: int) -> asyncio.Future[A]:
+    def add(self, request: R, weight: int, kind: Hashable = None) -> asyncio.Future[A]:
         """Return the answer to a request, or its failure.
 
-        What it goes with does not depend on its caller: it is not undone when that leaves.
+        The requests that it goes with do not depend on its caller: they go on when it leaves.
         """
-        loop = asyncio.get_running_loop()
+        loop = self._loop
+        if loop is None:
+            loop = self._loop = asyncio.get_running_loop()
         if not self._arrived:
             # The deadline of one caller is not that of the others.
             loop.call_soon(self._begin, context=Context())
         future: asyncio.Future[A] = loop.create_future()
-        self._arrived.append((request, weight, future))
+        self._arrived.setdefault(kind, []).append((request, weight, future))
         return future
 
     def _begin(self) -> None:
         loop = asyncio.get_running_loop()
-        for part in self._parts():
-            task = loop.create_task(self._run(part))
-            self._running.add(task)
-            task.add_done_callback(self._running.discard)
+        arrived, self._arrived = self._arrived, {}
+        for of_kind in arrived.values():
+            for part in self._parts(of_kind):
+                task = loop.create_task(self._run(part))
+                self._running.add(task)
+                task.add_done_callback(self._running.discard)
 
-    def _parts(self) -> Iterator[list[tuple[R, asyncio.Future[A]]]]:
-        arrived, self._arrived = self._arrived, []
+    def _parts(
+        self, arrived: Sequence[tuple[R, int, asyncio.Future[A]]]
+    ) -> Iterator[list[tuple[R, asyncio.Future[A]]]]:
         part: list[tuple[R, asyncio.Future[A]]] = []
         room = self._most
         for request, weight, future in arrived:
@@ -62,7 +69,7 @@ class Gathering(Generic[R, A]):
         try:
             answers = await self._carry_out([request for request, _ in part])
         except asyncio.CancelledError:
-            # The node stops: nobody else would end them.
+            # The node stops, and nothing else would end them.
             for _, future in part:
                 future.cancel()
             raise

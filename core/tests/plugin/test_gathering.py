@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from contextvars import ContextVar
 
 import pytest
-from quorate_etcd.serving.gathering import Gathering
+from quorate.plugin.advanced import Gathering
 
 _caller: ContextVar[str] = ContextVar("caller", default="none")
 
@@ -28,9 +28,9 @@ class Halves:
             raise LookupError("13")
         return [each // 2 if each % 2 == 0 else ValueError(f"{each} is odd") for each in numbers]
 
-    async def ask(self, number: int, weight: int = 1) -> int:
+    async def ask(self, number: int, weight: int = 1, kind: str = "") -> int:
         _caller.set(str(number))
-        return await self.gathering.add(number, weight)
+        return await self.gathering.add(number, weight, kind)
 
 
 async def test_requests_of_one_turn_go_together() -> None:
@@ -48,6 +48,13 @@ async def test_so_much_goes_together() -> None:
     weights = {2: 3, 4: 2, 6: 9, 8: 1}
     await asyncio.gather(*(halves.ask(number, weight) for number, weight in weights.items()))
     assert [numbers for _, numbers in halves.seen] == [[2, 4], [6], [8]]
+
+
+async def test_kinds_do_not_mix() -> None:
+    halves = Halves()
+    asked = [halves.ask(number, kind=kind) for number, kind in ((2, "a"), (4, "b"), (6, "a"))]
+    assert await asyncio.gather(*asked) == [1, 2, 3]
+    assert [numbers for _, numbers in halves.seen] == [[2, 6], [4]]
 
 
 async def test_a_failure_is_that_of_each() -> None:
