@@ -98,8 +98,9 @@ def test_a_set_is_removed_whole(tmp_path: Path, content: bytes) -> None:
     file, files = described(content), staged(tmp_path / "files")
     files.write(SHARD, NAME, file, 0, content)
     files.write(SHARD, NAME, described(content + b"more"), 0, content[:9])
-    assert files.size() == len(content)
+    assert files.received(SHARD, NAME, file) == len(content)
     files.remove(SHARD, NAME)
-    assert (files.size(), list(files.sets())) == (0, [])
+    assert not [*tmp_path.rglob("*.sst"), *tmp_path.rglob("*.part")]
+    assert list(files.sets()) == []
     assert files.received(SHARD, NAME, file) == 0
     files.remove(SHARD, NAME)

@@ -5,7 +5,7 @@ passes in the sections of the installed plugins, so that nothing here depends on
 """
 
 from quorate.config.addresses import is_loopback, join_address, split_address
-from quorate.config.rendering import render, render_defaults, schema
+from quorate.config.rendering import render, schema
 from quorate.config.sections import (
     CoreSections,
     LimitsSection,
@@ -27,7 +27,6 @@ __all__ = [
     "join_address",
     "load",
     "render",
-    "render_defaults",
     "schema",
     "section_fault",
     "split_address",

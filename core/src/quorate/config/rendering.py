@@ -10,7 +10,7 @@ from pydantic.json_schema import models_json_schema
 
 from quorate.config.secrets import FILE
 from quorate.config.sections import CoreSections, PluginsSection
-from quorate.config.settings import PluginModels, Settings, load
+from quorate.config.settings import PluginModels, Settings
 from quorate.config.validation import holds_secret
 
 _WIDTH = 98
@@ -34,22 +34,6 @@ def render(settings: Settings) -> str:
     for name, section in settings.plugin_sections.items():
         blocks += _section(("plugins", name), section)
     return "\n\n".join(blocks) + "\n"
-
-
-def render_defaults(sections: PluginModels) -> str:
-    """Return the file of all defaults; required settings of plugins are in comments."""
-    settings = load(None, sections, {})
-    blocks = [render(settings)]
-    for name, model in sections.items():
-        if model is not None and name not in settings.plugin_sections:
-            entries = [
-                _comment(f"{field.description or ''}\n{field.alias or key} =")
-                for key, field in model.model_fields.items()
-                if field.is_required()
-            ]
-            head = _comment(f"{_documentation(model)}\n[{_header(('plugins', name))}]")
-            blocks.append("\n".join([head, *entries]) + "\n")
-    return "\n".join(blocks)
 
 
 def schema(sections: PluginModels) -> dict[str, Any]:

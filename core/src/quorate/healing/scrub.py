@@ -42,7 +42,6 @@ _SHORT_BYTES: Final = 128 << 10
 _TURN_BYTES: Final = 1 << 20
 #: How long a check waits for all replicas of a shard.
 _PATIENCE_S: Final = 30.0
-_STEP_S: Final = 5.0
 _LOOK_S: Final = 0.25
 
 _PASSING: Final = (NotProposedError, OutcomeUnknownError, UnreadableError, Rejected, Invalid)

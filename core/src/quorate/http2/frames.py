@@ -40,7 +40,6 @@ LEAST_FRAME: Final = 1 << 14
 LARGEST_FRAME: Final = (1 << 24) - 1
 LARGEST_STREAM: Final = (1 << 31) - 1
 
-HEAD_BYTES: Final = 9
 #: The length in two parts, the type, the flags, the stream.
 HEAD: Final = Struct(">HBBBL")
 _NUMBER: Final = Struct(">L")

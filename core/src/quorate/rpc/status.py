@@ -82,10 +82,6 @@ _TABLE: Final[Mapping[type[Exception], _Row]] = {
 }
 
 
-#: Those that are not made of a text alone.
-_OF_A_SHARD: Final = (refusals.UnknownShardError, refusals.WrongShardError)
-
-
 def status_of(error: Exception) -> status_pb2.Status:
     """Return the status of an exception."""
     if isinstance(error, Rejected) and not isinstance(error, refusals.FencedError):

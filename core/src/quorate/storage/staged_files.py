@@ -144,16 +144,6 @@ class StagedFiles:
         except FileNotFoundError:
             return 0.0
 
-    def size(self) -> int:
-        """Return the bytes of all files that are here."""
-        found = 0
-        for path in self._directory.glob(f"*/*/*{_FILE}"):
-            try:
-                found += path.stat().st_size
-            except FileNotFoundError:
-                continue
-        return found
-
     def remove(self, shard: str, name: str) -> None:
         """Remove all of a set, if anything is here."""
         folder = self._set_path(shard, name)

@@ -152,11 +152,6 @@ class Links:
         for link in self._links.values():
             link.send(frame)
 
-    @property
-    def epochs(self) -> set[int]:
-        """The other brokers."""
-        return set(self._links)
-
     async def follow(self, q: AsyncClient) -> None:
         """Link to new brokers, and forget brokers that leave, for ever."""
         watch = q.watch("cluster.brokers", marks=True)

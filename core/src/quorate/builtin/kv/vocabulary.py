@@ -42,8 +42,6 @@ def _keys_of_commit(command: pb.CommitPairs) -> Sequence[bytes]:
 _PUT: Final = pb.PutPair(key=b"brokers/1", value=b"idle")
 _LEASE: Final = pb.PutPair(key=b"locks/leader", value=b"broker 1", ttl_ms=10_000)
 _DELETE: Final = pb.DeletePair(key=b"brokers/1")
-_NOTHING: Final = pb.DeletePair(key=b"brokers/9")
-_LASTING: Final = pb.TouchPair(key=b"brokers/1")
 _TOUCH: Final = pb.TouchPair(key=b"locks/leader")
 _COMMIT: Final = pb.CommitPairs(
     comparisons=[pb.PairComparison(key=b"jobs/9", expected_revision=0)],

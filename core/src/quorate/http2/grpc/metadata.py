@@ -110,15 +110,6 @@ def timeout_in(value: bytes) -> float | None:
     return int(value[:-1]) * unit
 
 
-def timeout_of(seconds: float) -> bytes:
-    """Return a timeout of at least some seconds as it is sent: at most eight digits."""
-    for unit, per_s in ((b"n", 1e9), (b"u", 1e6), (b"m", 1e3), (b"S", 1.0), (b"M", 1 / 60)):
-        count = max(0, -int(-seconds * per_s // 1))
-        if count < 100_000_000:
-            return b"%d%b" % (count, unit)
-    return b"%dH" % min(99_999_999, int(seconds / 3_600) + 1)
-
-
 def message_of(text: str) -> bytes:
     """Return the text of a status as it is sent."""
     return quote_from_bytes(text.encode("utf-8", "replace"), safe=_UNQUOTED).encode()

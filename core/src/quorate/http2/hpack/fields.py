@@ -89,7 +89,7 @@ class DynamicTable:
 
     def __init__(self, size: int) -> None:
         #: The largest size now; the sum of the sizes of its entries stays at or below it.
-        self.limit = size
+        self._limit = size
         self._used = 0
         self._entries: Final[deque[Field]] = deque()
 
@@ -99,27 +99,23 @@ class DynamicTable:
     def __getitem__(self, place: int) -> Field:
         return self._entries[place]
 
-    def add(self, field: Field) -> list[Field]:
-        """Put a field in front, and return the entries that it displaces, oldest first."""
+    def add(self, field: Field) -> None:
+        """Put a field in front; the oldest ones make room for it."""
         size = len(field[0]) + len(field[1]) + ENTRY_OVERHEAD
-        gone = self._shrink_to(self.limit - size)
-        if size <= self.limit:
+        self._shrink_to(self._limit - size)
+        if size <= self._limit:
             self._entries.appendleft(field)
             self._used += size
-        return gone
 
-    def resize(self, limit: int) -> list[Field]:
-        """Change the largest size, and return the entries that do not fit any more."""
-        self.limit = limit
-        return self._shrink_to(limit)
+    def resize(self, limit: int) -> None:
+        """Change the largest size; the oldest entries that do not fit any more go."""
+        self._limit = limit
+        self._shrink_to(limit)
 
-    def _shrink_to(self, size: int) -> list[Field]:
-        gone = []
+    def _shrink_to(self, size: int) -> None:
         while self._used > size and self._entries:
-            name, value = field = self._entries.pop()
+            name, value = self._entries.pop()
             self._used -= len(name) + len(value) + ENTRY_OVERHEAD
-            gone.append(field)
-        return gone
 
 
 def encode_integer(value: int, prefix_bits: int, flags: int) -> bytes:

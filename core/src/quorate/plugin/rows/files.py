@@ -22,7 +22,6 @@ from quorate.plugin.rows.shapes import (
     MISSING,
     Field,
     Misdeclared,
-    keys_of,
     parts_within,
     shape_of,
 )
@@ -409,8 +408,3 @@ def _enum(cls: Any, known: Known) -> str:
 
 def _quoted(name: str) -> str:
     return f'"{name}"'
-
-
-def states_key(shape: Mapping[str, Field]) -> tuple[str, ...]:
-    """Return the key of a former state."""
-    return (*keys_of(shape), NUMBER)
