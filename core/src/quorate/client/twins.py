@@ -25,6 +25,7 @@ _SIGNALS_S: Final = 0.5
 P = ParamSpec("P")
 R = TypeVar("R")
 T = TypeVar("T")
+T_co = TypeVar("T_co", covariant=True)
 
 
 class LoopThread:
@@ -106,7 +107,7 @@ async def _end_others() -> None:
     await asyncio.gather(*others, return_exceptions=True)
 
 
-class Blocking(Generic[T]):
+class Blocking(Generic[T_co]):
     """A blocking twin: its methods wait for the methods of its asynchronous twin.
 
     A twin is written down method by method, and keeps their signatures:
@@ -115,7 +116,7 @@ class Blocking(Generic[T]):
             say_hello = blocking(Greetings.say_hello)
     """
 
-    def __init__(self, thread: LoopThread, asynchronous: T) -> None:
+    def __init__(self, thread: LoopThread, asynchronous: T_co) -> None:
         self.thread: Final = thread
         self.asynchronous: Final = asynchronous
 

@@ -16,11 +16,10 @@ _HEAD: Final = '''\
 from __future__ import annotations
 
 import builtins
-from collections.abc import AsyncGenerator, Iterable
+from collections.abc import AsyncGenerator
 
 from quorate.client import Blocking, Client, RecordChange, blocking, iterating
 from quorate.client.rows import UNSET, Rows, Unset
-from quorate.v1.batch_pb2 import BatchReply
 
 {imports}
 from {package}.v1 import rows_pb2 as pb
@@ -141,27 +140,13 @@ def _blocking(resource: RowResource) -> Iterator[str]:
     yield f'\nclass Sync{many}(Blocking[{many}]):\n    """The same, without `await`."""\n'
     yield "    def __init__(self, q: Client) -> None:"
     yield f"        super().__init__(q.thread, {many}(q.asynchronous))\n"
-    cls = resource.name
-    for name in ("create", "put"):
-        if name.capitalize() in resource.verbs:
-            yield _waiting(name, f"row: {cls}", cls, "row")
-            yield _waiting(f"{name}_each", f"rows: Iterable[{cls}]", "BatchReply", "rows")
-    own = ["get", "count"]
+    verbs = [each.lower() for each in ("Create", "Put") if each in resource.verbs]
+    own = [name for each in verbs for name in (each, f"{each}_each")]
+    own += ["get", "count"]
     own += [each.lower() for each in ("Update", "Delete") if each in resource.verbs]
     own += [each.function.__name__ for each in resource.own_verbs]
     yield "\n".join(f"    {name} = blocking({many}.{name})" for name in own)
     yield f"    list = iterating({many}.list)\n    watch = iterating({many}.watch)\n"
-
-
-def _waiting(name: str, parameter: str, answer: str, given: str) -> str:
-    return _method(
-        name,
-        [parameter, "*", _TIMEOUT],
-        answer,
-        "As the asynchronous method does.",
-        f"return self.thread.run(self.asynchronous.{name}({given}, timeout_s=timeout_s))",
-        plain=True,
-    )
 
 
 def _method(

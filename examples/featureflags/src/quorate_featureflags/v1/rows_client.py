@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import builtins
-from collections.abc import AsyncGenerator, Iterable
+from collections.abc import AsyncGenerator
 
 from quorate.client import Blocking, Client, RecordChange, blocking, iterating
 from quorate.client.rows import UNSET, Rows, Unset
-from quorate.v1.batch_pb2 import BatchReply
 
 from quorate_featureflags.plugin import Environment, Flag, FlagType, Project, Rule, Segment
 from quorate_featureflags.v1 import rows_pb2 as pb
@@ -89,42 +88,10 @@ class SyncProjects(Blocking[Projects]):
     def __init__(self, q: Client) -> None:
         super().__init__(q.thread, Projects(q.asynchronous))
 
-    def create(
-        self,
-        row: Project,
-        *,
-        timeout_s: float | None = None,
-    ) -> Project:
-        """As the asynchronous method does."""
-        return self.thread.run(self.asynchronous.create(row, timeout_s=timeout_s))
-
-    def create_each(
-        self,
-        rows: Iterable[Project],
-        *,
-        timeout_s: float | None = None,
-    ) -> BatchReply:
-        """As the asynchronous method does."""
-        return self.thread.run(self.asynchronous.create_each(rows, timeout_s=timeout_s))
-
-    def put(
-        self,
-        row: Project,
-        *,
-        timeout_s: float | None = None,
-    ) -> Project:
-        """As the asynchronous method does."""
-        return self.thread.run(self.asynchronous.put(row, timeout_s=timeout_s))
-
-    def put_each(
-        self,
-        rows: Iterable[Project],
-        *,
-        timeout_s: float | None = None,
-    ) -> BatchReply:
-        """As the asynchronous method does."""
-        return self.thread.run(self.asynchronous.put_each(rows, timeout_s=timeout_s))
-
+    create = blocking(Projects.create)
+    create_each = blocking(Projects.create_each)
+    put = blocking(Projects.put)
+    put_each = blocking(Projects.put_each)
     get = blocking(Projects.get)
     count = blocking(Projects.count)
     update = blocking(Projects.update)
@@ -215,42 +182,10 @@ class SyncEnvironments(Blocking[Environments]):
     def __init__(self, q: Client) -> None:
         super().__init__(q.thread, Environments(q.asynchronous))
 
-    def create(
-        self,
-        row: Environment,
-        *,
-        timeout_s: float | None = None,
-    ) -> Environment:
-        """As the asynchronous method does."""
-        return self.thread.run(self.asynchronous.create(row, timeout_s=timeout_s))
-
-    def create_each(
-        self,
-        rows: Iterable[Environment],
-        *,
-        timeout_s: float | None = None,
-    ) -> BatchReply:
-        """As the asynchronous method does."""
-        return self.thread.run(self.asynchronous.create_each(rows, timeout_s=timeout_s))
-
-    def put(
-        self,
-        row: Environment,
-        *,
-        timeout_s: float | None = None,
-    ) -> Environment:
-        """As the asynchronous method does."""
-        return self.thread.run(self.asynchronous.put(row, timeout_s=timeout_s))
-
-    def put_each(
-        self,
-        rows: Iterable[Environment],
-        *,
-        timeout_s: float | None = None,
-    ) -> BatchReply:
-        """As the asynchronous method does."""
-        return self.thread.run(self.asynchronous.put_each(rows, timeout_s=timeout_s))
-
+    create = blocking(Environments.create)
+    create_each = blocking(Environments.create_each)
+    put = blocking(Environments.put)
+    put_each = blocking(Environments.put_each)
     get = blocking(Environments.get)
     count = blocking(Environments.count)
     update = blocking(Environments.update)
@@ -380,42 +315,10 @@ class SyncFlags(Blocking[Flags]):
     def __init__(self, q: Client) -> None:
         super().__init__(q.thread, Flags(q.asynchronous))
 
-    def create(
-        self,
-        row: Flag,
-        *,
-        timeout_s: float | None = None,
-    ) -> Flag:
-        """As the asynchronous method does."""
-        return self.thread.run(self.asynchronous.create(row, timeout_s=timeout_s))
-
-    def create_each(
-        self,
-        rows: Iterable[Flag],
-        *,
-        timeout_s: float | None = None,
-    ) -> BatchReply:
-        """As the asynchronous method does."""
-        return self.thread.run(self.asynchronous.create_each(rows, timeout_s=timeout_s))
-
-    def put(
-        self,
-        row: Flag,
-        *,
-        timeout_s: float | None = None,
-    ) -> Flag:
-        """As the asynchronous method does."""
-        return self.thread.run(self.asynchronous.put(row, timeout_s=timeout_s))
-
-    def put_each(
-        self,
-        rows: Iterable[Flag],
-        *,
-        timeout_s: float | None = None,
-    ) -> BatchReply:
-        """As the asynchronous method does."""
-        return self.thread.run(self.asynchronous.put_each(rows, timeout_s=timeout_s))
-
+    create = blocking(Flags.create)
+    create_each = blocking(Flags.create_each)
+    put = blocking(Flags.put)
+    put_each = blocking(Flags.put_each)
     get = blocking(Flags.get)
     count = blocking(Flags.count)
     update = blocking(Flags.update)
@@ -526,42 +429,10 @@ class SyncSegments(Blocking[Segments]):
     def __init__(self, q: Client) -> None:
         super().__init__(q.thread, Segments(q.asynchronous))
 
-    def create(
-        self,
-        row: Segment,
-        *,
-        timeout_s: float | None = None,
-    ) -> Segment:
-        """As the asynchronous method does."""
-        return self.thread.run(self.asynchronous.create(row, timeout_s=timeout_s))
-
-    def create_each(
-        self,
-        rows: Iterable[Segment],
-        *,
-        timeout_s: float | None = None,
-    ) -> BatchReply:
-        """As the asynchronous method does."""
-        return self.thread.run(self.asynchronous.create_each(rows, timeout_s=timeout_s))
-
-    def put(
-        self,
-        row: Segment,
-        *,
-        timeout_s: float | None = None,
-    ) -> Segment:
-        """As the asynchronous method does."""
-        return self.thread.run(self.asynchronous.put(row, timeout_s=timeout_s))
-
-    def put_each(
-        self,
-        rows: Iterable[Segment],
-        *,
-        timeout_s: float | None = None,
-    ) -> BatchReply:
-        """As the asynchronous method does."""
-        return self.thread.run(self.asynchronous.put_each(rows, timeout_s=timeout_s))
-
+    create = blocking(Segments.create)
+    create_each = blocking(Segments.create_each)
+    put = blocking(Segments.put)
+    put_each = blocking(Segments.put_each)
     get = blocking(Segments.get)
     count = blocking(Segments.count)
     update = blocking(Segments.update)
