@@ -42,7 +42,7 @@ def test_rows_are_found_and_sorted(query: Mapping[str, str], expected: str) -> N
 
 def test_empty_columns_are_not_shown_and_sums_are() -> None:
     rows = [*ROWS, *ROWS]
-    text = shown([("", rows)], {}, "rows", "/console")
+    text = shown([("", rows)], {}, "rows")
 
     assert "Gone" not in text
     assert ">Total</th><td class=number>26</td>" in text
@@ -59,7 +59,7 @@ def test_a_table_is_taken_away_as_csv_and_no_cell_is_a_formula() -> None:
 
 
 def test_a_million_rows_are_no_page() -> None:
-    text = shown([("", [{"name": str(number)} for number in range(2_000)])], {}, "", "/console")
+    text = shown([("", [{"name": str(number)} for number in range(2_000)])], {}, "")
 
     assert text.count("<tr>") == 251
     assert "1,750 more rows" in text
@@ -67,7 +67,7 @@ def test_a_million_rows_are_no_page() -> None:
 
 def test_whatever_a_name_is_it_is_text() -> None:
     bad = '"><script>alert(1)</script>'
-    frame = Frame("/console", bad, {"q": bad, "find": bad, "sort": bad}, bad, bad, [])
+    frame = Frame(bad, {"q": bad, "find": bad, "sort": bad}, bad, bad, [])
     page = Page(title=bad, tables=[(bad, [{bad: bad, "link": Link(bad, bad, {bad: bad})}] * 9)])
 
     assert "<script>alert" not in document(page, frame)

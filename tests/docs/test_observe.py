@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 from prometheus_client import CollectorRegistry
 from quorate.apply.entries import LoggedCommand
-from quorate.cli.console.site import ROOT
+from quorate.cli.console.html import ROOT
 from quorate.node.probes import LIVE_WITHIN_S, Probes
 from quorate.observe.history import History, Totals
 from quorate.observe.http import Answer

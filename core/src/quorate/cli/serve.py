@@ -136,7 +136,8 @@ def _serve(
 
     for setting, path in exposed(settings, terminal.chosen_config()):
         _log.warning("every user of this machine can read %s (%s): chmod o-rwx", path, setting)
-    from quorate.cli.console.site import ROOT, ConsoleSite
+    from quorate.cli.console.html import ROOT
+    from quorate.cli.console.site import ConsoleSite
 
     try:
         with closing(ConsoleSite.of(catalog, settings)) as console:

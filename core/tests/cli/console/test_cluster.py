@@ -48,7 +48,7 @@ def test_a_nearly_full_quota_is_one_for_both(monkeypatch: pytest.MonkeyPatch) ->
     monkeypatch.setattr(cluster, "quota_rows", lambda *_: None)
     client: Any = Asked(rows)
 
-    [(_, shown)] = Cluster(NONE, "/console").quotas(client).tables
+    [(_, shown)] = Cluster(NONE).quotas(client).tables
     assert [each["name"] for each in shown] == [Bad("pressed"), "eased"]
     assert [each.where for each in of_quotas(rows)] == ["tenant pressed"]
 
@@ -60,8 +60,8 @@ def test_a_lagging_follower_is_one_for_both(lag: int, lags: bool) -> None:
     few, many = {"a": True, "b": True}, {"a": True, "b": True}
     many |= {f"n{number}": True for number in range(11)}
 
-    assert isinstance(Cluster(NONE, "/console")._shard(row, few)["on b"], Bad) is lags
-    assert isinstance(Cluster(NONE, "/console")._shard(row, many)["lagging"], Bad) is lags
+    assert isinstance(Cluster(NONE)._shard(row, few)["on b"], Bad) is lags
+    assert isinstance(Cluster(NONE)._shard(row, many)["lagging"], Bad) is lags
     expression = ALERTS["quorate_raft_follower_lag_entries"].expression
     assert expression.endswith(f"> {FOLLOWER_LAG}")
 

@@ -10,7 +10,7 @@ HOSTILE = "<script>alert('x')</script>\"&"
 
 
 def framed(page: Page, menu: Menu = ()) -> str:
-    return document(page, Frame("/console", "", {}, HOSTILE, HOSTILE, menu))
+    return document(page, Frame("", {}, HOSTILE, HOSTILE, menu))
 
 
 def shown(value: object, name: str = "column") -> str:

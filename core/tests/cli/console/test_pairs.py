@@ -31,7 +31,7 @@ class Asked:
 
 
 def shown(client: Any, **query: str) -> tuple[list[tuple[str, str]], Any]:
-    page = pairs(client, query, "/console")
+    page = pairs(client, query)
     [(_, rows)] = page.tables
     return [(plain(row["key"]), str(row["keys_below"])) for row in rows], page
 
@@ -64,7 +64,7 @@ def test_keys_that_are_no_text_are_browsed_too() -> None:
     assert (key, below) == (r"\xff/", "1")
     assert shown(Asked(b"\xff/a"), **link.query)[0] == [("/y9h", "")]
     assert link_to(b"a/").query == {"prefix": "a/"}
-    assert pairs(Asked(), {"prefix": "x", "hex": "yes"}, "").head == (  # type: ignore[arg-type]
+    assert pairs(Asked(), {"prefix": "x", "hex": "yes"}).head == (  # type: ignore[arg-type]
         "<p>There is no such page of pairs.</p>"
     )
 

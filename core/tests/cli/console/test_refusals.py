@@ -10,9 +10,9 @@ ERROR = RuntimeError(f"no leader of {HOSTILE}")
 
 def test_nothing_of_strangers_is_markup() -> None:
     pages = [
-        no_page(HOSTILE, "/console"),
-        unanswered(ERROR, HOSTILE, "/console", HOSTILE, {HOSTILE: HOSTILE}, stale=True),
-        unknown_caller(ERROR, "/console", given=True),
+        no_page(HOSTILE),
+        unanswered(ERROR, HOSTILE, HOSTILE, {HOSTILE: HOSTILE}, stale=True),
+        unknown_caller(ERROR, given=True),
     ]
 
     assert all(HOSTILE not in each.head + each.lead for each in pages)
@@ -20,7 +20,7 @@ def test_nothing_of_strangers_is_markup() -> None:
 
 def test_rows_that_may_be_old_are_offered_once() -> None:
     def lead(query: dict[str, str], *, stale: bool) -> str:
-        return unanswered(ERROR, "node1", "/console", "pairs", query, stale=stale).lead
+        return unanswered(ERROR, "node1", "pairs", query, stale=stale).lead
 
     assert "/console/pairs?prefix=a&amp;stale=yes" in lead({"prefix": "a"}, stale=True)
     assert "stale=yes" not in lead({"prefix": "a"}, stale=False)

@@ -157,10 +157,10 @@ class Actions:
             if path in self._actions
         ]
 
-    def links(self, root: str, prefix: str = "") -> str:
+    def links(self, prefix: str = "") -> str:
         """Return links to the actions with paths that begin with a prefix."""
         items = "".join(
-            f"<li>{anchor(Link(action.title, path), root)}</li>"
+            f"<li>{anchor(Link(action.title, path))}</li>"
             for path, action in self._actions.items()
             if path.startswith(f"actions/{prefix}")
         )
@@ -217,7 +217,7 @@ class Actions:
         values = {name: given.get(name, "") for name in words.names}
         if not self._confirmed(given.get(_CONFIRMATION, ""), request.password, path, values):
             text = "Nothing was done: this page is too old, or was confirmed before."
-            again = anchor(Link("Look at it again", path, values), "/console")
+            again = anchor(Link("Look at it again", path, values))
             return Page(
                 title=action.title, tables=[], head=note(text) + f"<p>{again}</p>", renewed=False
             )

@@ -72,9 +72,8 @@ _LATE_S: Final = 5.0
 class Cluster:
     """The pages about the cluster; keeps the last view, so that they can show rates."""
 
-    def __init__(self, actions: Actions, root: str) -> None:
+    def __init__(self, actions: Actions) -> None:
         self._actions: Final = actions
-        self._root: Final = root
         self._before: ClusterView | None = None
         self._rates: Final[defaultdict[str, MutableSequence[float]]] = defaultdict(
             lambda: deque(maxlen=_TREND)
@@ -97,9 +96,7 @@ class Cluster:
             ("Nodes", self._actions.offered(nodes, "drain", "undrain")),
             ("Shards", shards),
         ]
-        lead = (
-            _verdict(view, len(findings)) + ranges(chosen, "", self._root) + charts(samples, chosen)
-        )
+        lead = _verdict(view, len(findings)) + ranges(chosen, "") + charts(samples, chosen)
         return Page(title="Overview", tables=tables, lead=lead)
 
     def _nodes(self, view: ClusterView, samples: Samples) -> list[Row]:
@@ -144,12 +141,12 @@ class Cluster:
                 continue
             kind = "bad" if isinstance(place, Bad) else "leads" if place == Strong(_LEADER) else ""
             name = str(shard["shard"])
-            chips.append(f'<li class="{kind}">{anchor(Link(name, f"shards/{name}"), self._root)}')
+            chips.append(f'<li class="{kind}">{anchor(Link(name, f"shards/{name}"))}')
         more = f"<li>and {len(chips) - _CHIPS:,} more" if len(chips) > _CHIPS else ""
         state = escape(str(row["state"]))
         said = f"<p>{state}</p>" if well else f'<p class="verdict bad">⚠ {state}</p>'
         return (
-            f"<section><h3>{anchor(Link(node, f'nodes/{node}'), self._root)}</h3>{said}"
+            f"<section><h3>{anchor(Link(node, f'nodes/{node}'))}</h3>{said}"
             f'<ul class="chips">{"".join(chips[:_CHIPS])}{more}</ul></section>'
         )
 
@@ -212,7 +209,7 @@ class Cluster:
             }
             for each in status.damage
         ]
-        lead = ranges(chosen, f"nodes/{name}", self._root) + charts(samples, chosen)
+        lead = ranges(chosen, f"nodes/{name}") + charts(samples, chosen)
         tables = [
             ("Alarms", alarms),
             ("The node", [{"what": titled(each), "value": value} for each, value in facts.items()]),

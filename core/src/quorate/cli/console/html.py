@@ -8,12 +8,15 @@ from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from html import escape
+from typing import Final
 from urllib.parse import quote, urlencode
 
 from quorate.cli.console.words import ago, titled
 from quorate.observe.thresholds import FULL
 from quorate.plugin.console import time_text
 
+#: The path of the console.
+ROOT: Final = "/console"
 #: A time as commands print it.
 _TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z")
 #: How much of a value a cell shows.
@@ -131,24 +134,24 @@ def _select(name: str, value: str, choices: Iterable[str]) -> str:
     return f'<select name="{escape(name)}">{options}</select>'
 
 
-def confirmation_form(fields: Mapping[str, str], button: str = "Do it") -> str:
+def confirmation_form(fields: Mapping[str, str]) -> str:
     """Return a form that posts the values of its fields to the same page."""
     inputs = "".join(
         f'<input type="hidden" name="{escape(name)}" value="{escape(value)}">'
         for name, value in fields.items()
     )
-    return f'<form method="post">{inputs}<button class="do">{escape(button)}</button></form>'
+    return f'<form method="post">{inputs}<button class="do">Do it</button></form>'
 
 
-def anchor(link: Link, root: str, *, current: bool = False) -> str:
+def anchor(link: Link, *, current: bool = False) -> str:
     """Return a link."""
     query = f"?{urlencode(link.query)}" if link.query else ""
-    href = escape(f"{root}/{quote(link.path)}{query}" if link.path else f"{root}{query}")
+    href = escape(f"{ROOT}/{quote(link.path)}{query}" if link.path else f"{ROOT}{query}")
     mark = ' aria-current="page"' if current else ""
     return f'<a href="{href}"{mark}>{escape(link.text)}</a>'
 
 
-def cell(name: str, value: object, root: str) -> str:
+def cell(name: str, value: object) -> str:
     """Return a cell of a table."""
     bad = isinstance(value, Bad)
     kind = "bad" if bad else "number" if isinstance(value, (int, float)) else ""
@@ -158,7 +161,7 @@ def cell(name: str, value: object, root: str) -> str:
         kind = "links"
     if not kind and _is_short(value):
         kind = "short"
-    return f"<td{f' class={kind}' if kind else ''}>{_shown(name, value, root)}</td>"
+    return f"<td{f' class={kind}' if kind else ''}>{_shown(name, value)}</td>"
 
 
 def _is_short(value: object) -> bool:
@@ -167,18 +170,16 @@ def _is_short(value: object) -> bool:
     return isinstance(text, str) and 0 < len(text) <= _SHORT and " " not in text
 
 
-def _shown(name: str, value: object, root: str) -> str:
+def _shown(name: str, value: object) -> str:
     match value:
         case Bad(inner):
-            return (
-                f'<span role="img" aria-label="look at this">⚠</span> {_shown(name, inner, root)}'
-            )
+            return f'<span role="img" aria-label="look at this">⚠</span> {_shown(name, inner)}'
         case Strong(inner):
-            return f"<strong>{_shown(name, inner, root)}</strong>"
+            return f"<strong>{_shown(name, inner)}</strong>"
         case Link():
-            return anchor(value, root) if len(value.text) <= _SHOWN else _long(value, root)
+            return anchor(value) if len(value.text) <= _SHOWN else _long(value)
         case Links(links):
-            return " · ".join(anchor(each, root) for each in links)
+            return " · ".join(anchor(each) for each in links)
         case Share(used, of):
             text = f"{used:,.10g} of {of:,.10g}" if of else f"{used:,.10g}"
             return f"{meter(used / of, text)} {text}" if of else text
@@ -201,9 +202,9 @@ def _shown(name: str, value: object, root: str) -> str:
     )
 
 
-def _long(link: Link, root: str) -> str:
+def _long(link: Link) -> str:
     """Return a link with a long name: its beginning, and the whole behind it."""
-    short = anchor(Link(f"{link.text[:_SHOWN]}…", link.path, link.query), root)
+    short = anchor(Link(f"{link.text[:_SHOWN]}…", link.path, link.query))
     whole = f"<details><summary>all</summary><code>{escape(link.text[:_WHOLE])}</code></details>"
     return f'<div class="long">{short}{whole}</div>'
 

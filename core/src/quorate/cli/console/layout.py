@@ -7,7 +7,7 @@ from html import escape
 from typing import NamedTuple
 
 from quorate.cli.console import tables
-from quorate.cli.console.html import Link, Page, anchor
+from quorate.cli.console.html import ROOT, Link, Page, anchor
 
 Menu = Sequence[tuple[str, Sequence[Link]]]
 
@@ -15,7 +15,6 @@ Menu = Sequence[tuple[str, Sequence[Link]]]
 class Frame(NamedTuple):
     """What a page is seen in."""
 
-    root: str
     path: str
     query: Mapping[str, str]
     cluster: str
@@ -25,7 +24,7 @@ class Frame(NamedTuple):
 
 def document(page: Page, frame: Frame) -> str:
     """Return a whole document."""
-    root, rows = frame.root, tables.shown(page.tables, frame.query, frame.path, frame.root)
+    rows = tables.shown(page.tables, frame.query, frame.path)
     said = page.head or page.lead or page.foot
     nothing = page.empty or ("" if said else "<p>There is nothing here.</p>")
     renewed = " data-renewed" if page.renewed else ""
@@ -36,13 +35,13 @@ def document(page: Page, frame: Frame) -> str:
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <title>{escape(page.title)} - Quorate {escape(frame.cluster[:8])}</title>
 <link rel="icon" href="data:,">
-<link rel="stylesheet" href="{root}/style.css">
-<script src="{root}/console.js"></script>
+<link rel="stylesheet" href="{ROOT}/style.css">
+<script src="{ROOT}/console.js"></script>
 </head>
 <body>
 <a class="skip" href="#main">Skip to the page</a>
 {_header(frame)}
-<nav id="menu" aria-label="Pages">{"".join(_menu(frame.menu, root, frame.path))}</nav>
+<nav id="menu" aria-label="Pages">{"".join(_menu(frame.menu, frame.path))}</nav>
 <main id="main" tabindex="-1">
 <h1>{escape(page.title)}</h1>
 {_sign(page)}
@@ -62,9 +61,9 @@ def _header(frame: Frame) -> str:
         f'<span title="{whole}">cluster {short}</span>' if whole else "<span>no cluster yet</span>"
     )
     return (
-        f'<header><a class="brand" href="{frame.root}">Quorate</a>'
+        f'<header><a class="brand" href="{ROOT}">Quorate</a>'
         f"{cluster}<span>seen from {escape(frame.node)}</span>"
-        f'<form role="search" method="get" action="{frame.root}/search">'
+        f'<form role="search" method="get" action="{ROOT}/search">'
         f'<label class="hidden" for="q">Search a key, a tenant, a client ID, a topic</label>'
         f'<input id="q" type="search" name="q" value="{asked}"'
         ' placeholder="Key, tenant, client ID, topic">'
@@ -81,11 +80,9 @@ def _sign(page: Page) -> str:
     return f'<p id="sign" role="status"></p><noscript><p class="quiet">{text}</p></noscript>'
 
 
-def _menu(menu: Menu, root: str, here: str) -> Iterable[str]:
+def _menu(menu: Menu, here: str) -> Iterable[str]:
     for title, links in menu:
-        items = "".join(
-            f"<li>{anchor(link, root, current=link.path == here)}</li>" for link in links
-        )
+        items = "".join(f"<li>{anchor(link, current=link.path == here)}</li>" for link in links)
         current = any(link.path == here for link in links)
         opened = " open" if current or len(links) <= 8 else ""
         yield f"<details{opened}><summary>{escape(title)}</summary><ul>{items}</ul></details>"

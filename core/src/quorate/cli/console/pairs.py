@@ -29,7 +29,7 @@ _FAMILY: Final = "kv.pairs"
 _SLASH: Final = b"/"
 
 
-def pairs(client: Client, query: Mapping[str, str], root: str) -> Page:
+def pairs(client: Client, query: Mapping[str, str]) -> Page:
     """Show a page of the keys with a prefix, one row for those that share the next level."""
     shown, in_hex = query.get("prefix", ""), query.get("hex", "")
     try:
@@ -42,10 +42,10 @@ def pairs(client: Client, query: Mapping[str, str], root: str) -> Page:
     foot = ""
     if level.more:
         more = {**query, _PAGE: level.more.hex()}
-        foot = f"<p>{anchor(Link('More', _PATH, more), root)}</p>"
+        foot = f"<p>{anchor(Link('More', _PATH, more))}</p>"
     text = f"No key begins with “{shown[:80]}”." if prefix else "There is no pair yet."
     empty = note(text) + "<p><code>quorate kv put KEY VALUE</code> writes a pair.</p>"
-    above = "".join(f"{anchor(each, root)} " for each in _above(prefix))
+    above = "".join(f"{anchor(each)} " for each in _above(prefix))
     head = old_note(query) + form({"prefix": shown, **({"hex": in_hex} if in_hex else {})})
     if above:
         head += f'<p class="above">Above: {above}</p>'

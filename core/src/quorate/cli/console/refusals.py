@@ -10,18 +10,17 @@ from quorate.cli.console.html import Link, Page, anchor, note
 #: The field of a query that asks for rows as a replica has them, without a majority.
 STALE: Final = "stale"
 _OLD: Final = "These rows are as a replica near this node has them: they may be old."
+_BACK: Final = f"<p>{anchor(Link('Back to the overview', ''))}</p>"
 
 
-def no_page(path: str, root: str) -> Page:
+def no_page(path: str) -> Page:
     """Return the page of an address at which nothing is."""
     text = f"Nothing is at {path[:80]}: it was deleted, or the address is mistyped."
-    return Page(
-        title="There is no such page", tables=[], head=note(text) + _back(root), renewed=False
-    )
+    return Page(title="There is no such page", tables=[], head=note(text) + _BACK, renewed=False)
 
 
 def unanswered(
-    error: Exception, node: str, root: str, path: str, query: Mapping[str, str], *, stale: bool
+    error: Exception, node: str, path: str, query: Mapping[str, str], *, stale: bool
 ) -> Page:
     """Return the page in the place of one for which no majority answers; it is tried again.
 
@@ -41,12 +40,12 @@ def unanswered(
         ways.append(
             Link("The rows as a replica has them, maybe old", path, {**query, STALE: "yes"})
         )
-    items = "".join(f"<li>{anchor(each, root)}</li>" for each in ways)
+    items = "".join(f"<li>{anchor(each)}</li>" for each in ways)
     lead = f"{note(str(error))}{note(known)}{note(unknown)}<ul>{items}</ul>"
     return Page(title="The cluster does not answer", tables=[], lead=lead)
 
 
-def unknown_caller(error: Exception, root: str, *, given: bool) -> Page:
+def unknown_caller(error: Exception, *, given: bool) -> Page:
     """Return the page for a caller without a token, or with one that is not accepted any more."""
     text = (
         "The token that your browser has given is not accepted: it has ended, was revoked, or was "
@@ -61,7 +60,7 @@ def unknown_caller(error: Exception, root: str, *, given: bool) -> Page:
     lead = (
         f"{note(text)}{note(f'The cluster says: {error}')}{note(how)}"
         "<p><code>quorate auth token create USER --file FILE</code></p>"
-        f"{note('Until then nothing is shown, and nothing was changed.')}{_back(root)}"
+        f"{note('Until then nothing is shown, and nothing was changed.')}{_BACK}"
     )
     return Page(title="Who are you?", tables=[], lead=lead, renewed=False)
 
@@ -69,7 +68,3 @@ def unknown_caller(error: Exception, root: str, *, given: bool) -> Page:
 def old_note(query: Mapping[str, str]) -> str:
     """Return a note above rows that may be old; nothing above others."""
     return f'<p class="verdict bad">{_OLD}</p>' if query.get(STALE) else ""
-
-
-def _back(root: str) -> str:
-    return f"<p>{anchor(Link('Back to the overview', ''), root)}</p>"

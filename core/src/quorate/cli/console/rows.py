@@ -46,9 +46,8 @@ def title_of(resource: Resource[Any]) -> str:
 class RowPages:
     """The lists and the rows of all resources, which lead to each other."""
 
-    def __init__(self, references: References, root: str, typed: Mapping[str, str]) -> None:
+    def __init__(self, references: References, typed: Mapping[str, str]) -> None:
         self._references: Final = references
-        self._root: Final = root
         #: The words of the commands of each family.
         self._typed: Final = typed
 
@@ -78,7 +77,7 @@ class RowPages:
         foot = ""
         if token:
             more = Link("More", resource.family.replace(".", "/"), {**query, _PAGE: token})
-            foot = f"<p>{anchor(more, self._root)}</p>"
+            foot = f"<p>{anchor(more)}</p>"
         empty = self._empty(binding, title, query, fields)
         return Page(title=title, tables=[("", rows)], head=head, foot=foot, empty=empty)
 
@@ -120,20 +119,20 @@ class RowPages:
         title = f"{titled(binding.noun)} {name if len(name) <= 80 else name[:80] + '…'}"
         if found is None:
             text = f"There is no {binding.noun} {name}: it was deleted, or never created."
-            back = anchor(Link(f"All {title_of(binding.resource)}", kind.path), self._root)
+            back = anchor(Link(f"All {title_of(binding.resource)}", kind.path))
             return Page(title=title, tables=[], head=note(text) + f"<p>{back}</p>")
         shown = dict(self._row(binding, found, own=True))
         changes = shown.pop("", None)
         facts = [{"what": titled(each), "value": value} for each, value in shown.items()]
         tables: list[tuple[str, Sequence[Row]]] = [("", facts)]
-        links = [f"<li>{anchor(changes, self._root)}</li>"] if isinstance(changes, Link) else []
+        links = [f"<li>{anchor(changes)}</li>"] if isinstance(changes, Link) else []
         for below, named in self._references.below(kind, parts):
             others = self._below(client, below, named)
             if others:
                 tables.append((title_of(below.resource), others))
             path = below.resource.family.replace(".", "/")
             link = Link(f"All {title_of(below.resource)} of it", path, named)
-            links.append(f"<li>{anchor(link, self._root)}</li>")
+            links.append(f"<li>{anchor(link)}</li>")
         return Page(title=title, tables=tables, foot=f"<ul>{''.join(links)}</ul>")
 
     def found(self, client: Client, kind: Kind, parts: Sequence[str]) -> Any:
@@ -191,7 +190,7 @@ class RowPages:
             if kind is None:
                 return note(text)
             every = Link(f"All {title_of(kind.binding.resource)}", kind.path)
-            return f"{note(text)}<p>{anchor(every, self._root)}</p>"
+            return f"{note(text)}<p>{anchor(every)}</p>"
         if any(query.get(name) for name in fields):
             return note(f"No {title} meet these conditions.")
         how = [each for each in ("Create", "Put") if each in binding.writes]

@@ -46,10 +46,10 @@ async def samples_of(client: AsyncClient, statuses: Mapping[str, Status], last_s
     return dict(zip(answering, found, strict=True))
 
 
-def ranges(chosen: str, path: str, root: str) -> str:
+def ranges(chosen: str, path: str) -> str:
     """Return links to the ranges."""
     links = " ".join(
-        anchor(Link(each, path, {"range": each}), root, current=each == chosen) for each in RANGES
+        anchor(Link(each, path, {"range": each}), current=each == chosen) for each in RANGES
     )
     return f'<p class="ranges" role="group" aria-label="Range of the charts">{links}</p>'
 

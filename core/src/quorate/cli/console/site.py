@@ -43,7 +43,6 @@ _log = logging.getLogger(__name__)
 #: A row of a table.
 Row = Mapping[str, object]
 
-ROOT: Final = "/console"
 #: A page runs scripts of its own site only.
 _HEADERS: Final = {
     "Content-Security-Policy": "default-src 'none'; script-src 'self'; style-src 'self';"
@@ -99,7 +98,7 @@ class ConsoleSite:
         self._actions: Final = Actions(
             self._commands, dict(_actions(self._pages, section)) if acts else {}
         )
-        self._cluster: Final = Cluster(self._actions, ROOT)
+        self._cluster: Final = Cluster(self._actions)
         references = References(self._resources.values())
         self._references: Final = references
         typed = {
@@ -107,7 +106,7 @@ class ConsoleSite:
             for plugin in catalog.declared.values()
             for each in plugin.resources
         }
-        self._rows: Final = RowPages(references, ROOT, typed)
+        self._rows: Final = RowPages(references, typed)
         groups = catalog.extensions.get(menu.POINT, {})
         self._menu: Final = menu.of(
             self._pages, self._resources, groups, actions=bool(self._actions)
@@ -141,7 +140,7 @@ class ConsoleSite:
             page = self._page(path, request)
             if page is None:
                 status = HTTPStatus.NOT_FOUND
-                page = no_page(path, ROOT)
+                page = no_page(path)
         except RejectedError as error:
             if error.code == "UNAUTHENTICATED":
                 if request.password:
@@ -156,7 +155,7 @@ class ConsoleSite:
             page = Page(title="This was refused", tables=[], foot=note(text), renewed=False)
         except QuorateError as error:
             status = HTTPStatus.SERVICE_UNAVAILABLE
-            page = unanswered(error, self._node, ROOT, path, request.query, stale=self._lists(path))
+            page = unanswered(error, self._node, path, request.query, stale=self._lists(path))
         except Exception as error:  # noqa: BLE001 - a page says so, and nothing else is harmed
             _log.exception("the page %s of the console failed", path)
             status = HTTPStatus.INTERNAL_SERVER_ERROR
@@ -171,14 +170,14 @@ class ConsoleSite:
             headers = {"Content-Disposition": f'attachment; filename="{quote(name)}.csv"'}
             content = tables.csv_of(page.tables)
             return Answer(status, content, "text/csv; charset=utf-8", headers)
-        frame = Frame(ROOT, path, request.query, self._named, self._node, self._menu)
+        frame = Frame(path, request.query, self._named, self._node, self._menu)
         text = document(page, frame)
         return Answer(status, text.encode(), "text/html; charset=utf-8", _HEADERS)
 
     def _unknown(self, error: Exception, path: str, request: Request) -> Answer:
         """Ask a caller for a token; the menu is for those who may see something."""
-        page = unknown_caller(error, ROOT, given=bool(request.password))
-        text = document(page, Frame(ROOT, path, {}, self._named, self._node, ()))
+        page = unknown_caller(error, given=bool(request.password))
+        text = document(page, Frame(path, {}, self._named, self._node, ()))
         asks = {"WWW-Authenticate": 'Basic realm="Quorate: the token is the password"'}
         if _RENEWED in request.accept:
             asks = {}
@@ -216,7 +215,7 @@ class ConsoleSite:
             case ["search"]:
                 return search(client, self._references, self._rows, request.query.get("q", ""))
             case ["pairs"]:
-                return pairs(client, request.query, ROOT)
+                return pairs(client, request.query)
             case ["alarms"]:
                 return self._cluster.alarms(client)
             case ["rates"]:
@@ -226,7 +225,7 @@ class ConsoleSite:
             case ["changes"]:
                 return activity.changes(client, request.query)
             case ["actions"] if self._actions:
-                return Page(title="Actions", tables=[], head=self._actions.links(ROOT))
+                return Page(title="Actions", tables=[], head=self._actions.links())
             case ["shards", group, number]:
                 return self._cluster.shard(client, f"{group}/{number}")
             case ["controllers"]:
@@ -271,11 +270,11 @@ class ConsoleSite:
             tables.append((title, self._actions.offered_by_columns(rows, prefix)))
             if printed.sentences and AFTER in each.options:
                 last = str(printed.rows[-1][each.arguments[-1]])
-                more = anchor(Link("More", path, {**given, AFTER: last}), ROOT)
+                more = anchor(Link("More", path, {**given, AFTER: last}))
                 foot += f"<p>{more}</p>"
             else:
                 foot += "".join(map(note, printed.sentences))
-        foot += self._actions.links(ROOT, prefix)
+        foot += self._actions.links(prefix)
         return Page(title=page.title, tables=tables, head=form(given), foot=foot)
 
     def _forget(self, token: str) -> None:

@@ -67,9 +67,9 @@ def csv_of(tables: Tables) -> bytes:
     return out.getvalue().encode()
 
 
-def shown(tables: Tables, query: Mapping[str, str], path: str, root: str) -> str:
+def shown(tables: Tables, query: Mapping[str, str], path: str) -> str:
     """Return the tables of a page, and above them how to find rows."""
-    drawn = "".join(_table(title, rows, query, path, root) for title, rows in tables if rows)
+    drawn = "".join(_table(title, rows, query, path) for title, rows in tables if rows)
     total = sum(len(rows) for _, rows in tables)
     find = query.get(FIND, "")
     if total < _FEW and not find:
@@ -79,7 +79,7 @@ def shown(tables: Tables, query: Mapping[str, str], path: str, root: str) -> str
         for name, value in query.items()
         if name not in (FIND, CSV)
     )
-    as_csv = anchor(Link("CSV", path, {**query, CSV: "1"}), root)
+    as_csv = anchor(Link("CSV", path, {**query, CSV: "1"}))
     return (
         f'<form class="find" method="get">{kept}<label>Only rows with '
         f'<input type="search" name="{FIND}" value="{escape(find)}"></label> '
@@ -110,12 +110,11 @@ def plain(value: object) -> str:
     return text_of(value)
 
 
-def _table(title: str, rows: Sequence[Row], query: Mapping[str, str], path: str, root: str) -> str:
+def _table(title: str, rows: Sequence[Row], query: Mapping[str, str], path: str) -> str:
     columns = _columns(rows)
-    head = "".join(_head(name, query, path, root, sorts=len(rows) > 1) for name in columns)
+    head = "".join(_head(name, query, path, sorts=len(rows) > 1) for name in columns)
     body = "".join(
-        f"<tr>{''.join(cell(name, row.get(name), root) for name in columns)}</tr>"
-        for row in rows[:_MOST]
+        f"<tr>{''.join(cell(name, row.get(name)) for name in columns)}</tr>" for row in rows[:_MOST]
     )
     caption = f"<caption>{escape(titled(title))}</caption>" if title else ""
     left = len(rows) - _MOST
@@ -138,7 +137,7 @@ def _columns(rows: Iterable[Row]) -> Sequence[str]:
     ]
 
 
-def _head(name: str, query: Mapping[str, str], path: str, root: str, *, sorts: bool) -> str:
+def _head(name: str, query: Mapping[str, str], path: str, *, sorts: bool) -> str:
     text = titled(name)
     if not text or not sorts:
         return f'<th scope="col">{escape(text) or _hidden("Links")}</th>'
@@ -147,7 +146,7 @@ def _head(name: str, query: Mapping[str, str], path: str, root: str, *, sorts: b
     order = {name: "ascending", f"-{name}": "descending"}.get(sort)
     sign = {"ascending": " ▲", "descending": " ▼", None: ""}[order]
     said = f' aria-sort="{order}"' if order else ""
-    link = anchor(Link(text + sign, path, {**query, SORT: turned}), root)
+    link = anchor(Link(text + sign, path, {**query, SORT: turned}))
     return f'<th scope="col"{said}>{link}</th>'
 
 
@@ -163,7 +162,7 @@ def _totals(rows: Sequence[Row], columns: Sequence[str]) -> str:
             summed[name] = sum(values)
     if len(rows) < _FEW or not summed:
         return ""
-    cells = "".join(cell(each, summed.get(each, ""), "") for each in columns[1:])
+    cells = "".join(cell(each, summed.get(each, "")) for each in columns[1:])
     return f'<tfoot><tr><th scope="row">Total</th>{cells}</tr></tfoot>'
 
 
