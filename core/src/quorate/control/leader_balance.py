@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 from quorate.consensus.progress import Mode
 from quorate.consensus.refusals import NotLeaderError, TransferRefusedError
 from quorate.plugin.shard_id import ShardId
-from quorate.shards.timing import end, every
+from quorate.shards.timing import Background, every
 
 if TYPE_CHECKING:
     from quorate.apply.placement import Placement
@@ -173,7 +173,7 @@ async def _in_turns(leaderships: Iterable[Leadership]) -> AsyncIterator[Leadersh
         yield each
 
 
-class LeaderBalance:
+class LeaderBalance(Background):
     """Transfers leaders of this node to others, one at a time, and none under load.
 
     Nodes do not coordinate: each waits until no leader has changed for `QUIET_S`, and nodes that
@@ -189,26 +189,19 @@ class LeaderBalance:
         ready: Callable[[ShardId], frozenset[str]] | None = None,
         loop: asyncio.AbstractEventLoop,
     ) -> None:
+        super().__init__(loop)
         self._me: Final = me
         self._leaderships: Final = leaderships
         self._transfer: Final = transfer
         #: Returns the voters that are ready, if the leaderships do not.
         self._ready: Final = ready
-        self._loop: Final = loop
         self._leaders: dict[ShardId, str | None] = {}
         self._loads: Final = _Loads()
         self._quiet_since = loop.time()
         self._looked_at = loop.time()
-        self._task: asyncio.Task[None] | None = None
 
-    def start(self) -> None:
-        """Start."""
-        failed = "cannot balance leaders; trying again"
-        self._task = self._loop.create_task(every(self._loop, _TICK_S, self._look, failed))
-
-    async def stop(self) -> None:
-        """Stop."""
-        await end(self._task)
+    async def _run(self) -> None:
+        await every(self._loop, _TICK_S, self._look, "cannot balance leaders; trying again")
 
     async def _look(self) -> None:
         now = self._loop.time()

@@ -16,7 +16,7 @@ from quorate.plugin import Controller, Fence, NodeApi, ShardRef
 from quorate.plugin.advanced import SessionRef
 from quorate.plugin.shard_id import ShardId
 from quorate.shards.shard.shard import Shard
-from quorate.shards.timing import end, every, pause
+from quorate.shards.timing import Background, end, every, pause
 
 R = TypeVar("R", bound=Message)
 
@@ -72,7 +72,7 @@ class ControllerCounters:
         self.failures = 0
 
 
-class Runner:
+class Runner(Background):
     """Runs each controller for each shard, one run at a time, in the term that this node leads.
 
     A run is cancelled at the end of its term, and the next begins only after it has ended. Failed
@@ -92,6 +92,7 @@ class Runner:
         withdraw: Withdraw = lambda metric, labels: None,
         first: Callable[[str], ShardId] = lambda group: ShardId(group, 0),
     ) -> None:
+        super().__init__(loop)
         self._first: Final = first
         self._controllers: Final = {each.name: each for each in controllers}
         self._by_group: Final[dict[str, list[Controller]]] = {}
@@ -100,7 +101,6 @@ class Runner:
         self._shards: Final = shards
         self._node: Final = node
         self._changes: Final = changes
-        self._loop: Final = loop
         self._withdraw: Final = withdraw
         #: By controller.
         self.counters: Final = {name: ControllerCounters() for name in self._controllers}
@@ -110,12 +110,11 @@ class Runner:
         self._posts: Final[dict[tuple[str, ShardId], _Post]] = {}
         self._followed: Final[dict[str, asyncio.Task[None]]] = {}
         self._seen: Iterable[Shard] | None = None
-        self._task: asyncio.Task[None] | None = None
 
-    def start(self) -> None:
-        """Start."""
-        failed = "cannot start or stop controllers; trying again"
-        self._task = self._loop.create_task(every(self._loop, TICK_S, self._look, failed))
+    async def _run(self) -> None:
+        await every(
+            self._loop, TICK_S, self._look, "cannot start or stop controllers; trying again"
+        )
 
     async def stop(self) -> None:
         """Cancel all runs and wait for them."""

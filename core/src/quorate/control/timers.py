@@ -16,7 +16,7 @@ from quorate.plugin import Rejected, ShardRef, Timer
 from quorate.plugin.shard_id import ShardId
 from quorate.shards.refusals import NotProposedError, OutcomeUnknownError
 from quorate.shards.shard.shard import Shard
-from quorate.shards.timing import end, every
+from quorate.shards.timing import Background, end, every
 
 _log = logging.getLogger(__name__)
 
@@ -44,7 +44,7 @@ async def waiting_calls_first() -> None:
         await asyncio.sleep(0)
 
 
-class Timers:
+class Timers(Background):
     """Proposes `due(keys)` for every timer of every shard that this node leads.
 
     `shards` returns those that lead, the same object until any of that changes. Each timer of a
@@ -61,26 +61,23 @@ class Timers:
         loop: asyncio.AbstractEventLoop,
         calls_first: Callable[[], Awaitable[None]] = waiting_calls_first,
     ) -> None:
+        super().__init__(loop)
         self._timers: Final = tuple(timers)
         self._shards: Final = shards
         self._propose: Final = propose
-        self._loop: Final = loop
         self._calls_first: Final = calls_first
         self._seen: Iterable[Shard] | None = None
         self._led: dict[ShardId, Shard] = {}
         self._terms: Final[dict[ShardId, _Term]] = {}
-        self._task: asyncio.Task[None] | None = None
-
-    def start(self) -> None:
-        """Start."""
-        failed = "cannot look for due deadlines; trying again"
-        self._task = self._loop.create_task(every(self._loop, TICK_S, self._look, failed))
 
     async def stop(self) -> None:
         """Stop."""
         tasks = [task for term in self._terms.values() for task in term.tasks()]
         self._terms.clear()
         await end(self._task, *tasks)
+
+    async def _run(self) -> None:
+        await every(self._loop, TICK_S, self._look, "cannot look for due deadlines; trying again")
 
     def next_s(self) -> Mapping[str, float]:
         """Return in how many seconds each timer's next deadline in the shards led here is due.

@@ -23,6 +23,7 @@ from quorate.plugin.shard_id import ShardId
 from quorate.shards.refusals import ExhaustedError, NoLeaderError, NotProposedError
 from quorate.shards.routing.proposing import propose_in_order
 from quorate.shards.shard.shard import Shard
+from quorate.shards.timing import Background
 from quorate.storage.engine.port import DamagedError, FullError
 from quorate.storage.families import DEADLINE_KEYS, DEADLINES
 from quorate.storage.staged_files import DIGEST_BYTES, StagedFiles
@@ -62,7 +63,7 @@ class FilePeers(Protocol):
         """Return the durably applied index of a node's replica; 0: it has none."""
 
 
-class FileSets:
+class FileSets(Background):
     """Receives files, has them installed, and removes them afterwards."""
 
     def __init__(
@@ -74,25 +75,18 @@ class FileSets:
         peers: FilePeers,
         loop: asyncio.AbstractEventLoop,
     ) -> None:
+        super().__init__(loop)
         self._node: Final = node
         self._catalog: Final = catalog
         self._replica: Final = replica
         self._staged: Final = staged
         self._peers: Final = peers
-        self._loop: Final = loop
         #: One part is written at a time, which leaves the disk to the log.
         self._writing: Final = asyncio.Lock()
-        self._sweeping: asyncio.Task[None] | None = None
-
-    def start(self) -> None:
-        """Remove files that are not needed any more, from time to time."""
-        self._sweeping = self._loop.create_task(self._keep_sweeping())
 
     async def stop(self) -> None:
-        """Close all files."""
-        if self._sweeping is not None:
-            self._sweeping.cancel()
-            await asyncio.gather(self._sweeping, return_exceptions=True)
+        """Stop removing files that are not needed any more, and close all files."""
+        await super().stop()
         await self._off_loop(self._staged.close)
 
     # What clients ask.
@@ -316,7 +310,7 @@ class FileSets:
 
     # The end of files.
 
-    async def _keep_sweeping(self) -> None:
+    async def _run(self) -> None:
         while True:
             await asyncio.sleep(SWEEP_S)
             for shard, name in await self._off_loop(lambda: list(self._staged.sets())):

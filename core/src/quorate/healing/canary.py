@@ -14,7 +14,7 @@ from quorate.apply.levels import CHECKED_FROM, CORE
 from quorate.observe.histogram import SECONDS, Histogram
 from quorate.plugin.shard_id import ShardId
 from quorate.shards.router import Answer
-from quorate.shards.timing import end, pause
+from quorate.shards.timing import Background, pause
 from quorate.topology.replicas.census import Census
 from quorate.topology.replicas.node_shards import NodeShards
 from quorate.v1.control_pb2 import PutCanary, PutCanaryReply
@@ -31,7 +31,7 @@ class WrongAnswerError(Exception):
     """An answer contradicts what was written before."""
 
 
-class Canary:
+class Canary(Background):
     """Probes each shard once per period, and reports wrong, slow and missing answers.
 
     Skips shards at rest. A wrong answer is reported until the node stops. A slow or failed probe
@@ -50,13 +50,13 @@ class Canary:
         period_s: float,
         slow_s: float,
     ) -> None:
+        super().__init__(loop)
         #: How long a write and a read took together, and how many were wrong, slow or failed.
         self.durations: Final = Histogram(SECONDS)
         self.failures = 0
         self._shards: Final = shards
         self._census: Final = census
         self._propose: Final = propose
-        self._loop: Final = loop
         self._number = wall_ms()
         self._period_s: Final = period_s
         self._slow_s: Final = slow_s
@@ -66,16 +66,6 @@ class Canary:
         #: The complaint about the last probe of a shard, and the shards that are reported.
         self._slow: Final[dict[ShardId, str]] = {}
         self._said: Final[set[ShardId]] = set()
-        self._running: asyncio.Task[None] | None = None
-
-    def start(self) -> None:
-        """Start to probe, unless the period is 0."""
-        if self._period_s:
-            self._running = self._loop.create_task(self._run())
-
-    async def stop(self) -> None:
-        """Stop probing."""
-        await end(self._running)
 
     def alarms(self) -> Iterator[str]:
         """Yield a text for each shard that answered wrongly, late or not at all."""
@@ -83,7 +73,7 @@ class Canary:
         yield from (self._slow[shard] for shard in self._said)
 
     async def _run(self) -> None:
-        while True:
+        while self._period_s:
             shards = [each for each in self._shards.slot_map.all() if self._is_active(each)]
             if self._shards.level(CORE) < CHECKED_FROM:
                 shards.clear()

@@ -19,7 +19,7 @@ from quorate.plugin import Invalid, Rejected
 from quorate.plugin.shard_id import ShardId
 from quorate.shards.refusals import NotProposedError, OutcomeUnknownError, UnreadableError
 from quorate.shards.shard.shard import Shard
-from quorate.shards.timing import end, every
+from quorate.shards.timing import Background, every
 from quorate.storage.data.shard_data import ShardData
 from quorate.storage.engine.port import EngineError
 from quorate.storage.events import LOW_KEY, ROWS_END, event_key, index_of_key, oldest_entry
@@ -92,29 +92,23 @@ class EventBytes:
         return last
 
 
-class EventHistories:
+class EventHistories(Background):
     """Counts the events of the shards that the node leads, and trims those above the bound."""
 
     def __init__(
         self, shards: NodeShards, submit: Submit, loop: asyncio.AbstractEventLoop, most: int
     ) -> None:
+        super().__init__(loop)
         self._shards: Final = shards
         self._submit: Final = submit
-        self._loop: Final = loop
         self._most: Final = most
         #: By shard that is led here.
         self.sizes: Final[dict[ShardId, EventBytes]] = {}
-        self._looking: asyncio.Task[None] | None = None
 
-    def start(self) -> None:
-        """Start to count and trim, unless there is no bound."""
+    async def _run(self) -> None:
         if self._most:
-            look = every(self._loop, LOOK_S, self.look, "the history of events cannot be trimmed")
-            self._looking = self._loop.create_task(look)
-
-    async def stop(self) -> None:
-        """Stop counting and trimming."""
-        await end(self._looking)
+            failed = "the history of events cannot be trimmed"
+            await every(self._loop, LOOK_S, self.look, failed)
 
     async def look(self) -> None:
         """Count the new events of each shard, and trim the shards above the bound."""

@@ -10,7 +10,7 @@ from typing import Final
 
 from quorate.consensus.refusals import RefusedError
 from quorate.shards.shard.leader_transfer import heir_of, is_majority_without
-from quorate.shards.timing import end, every
+from quorate.shards.timing import Background, every
 from quorate.topology.replicas.node_shards import NodeShards
 
 _log = logging.getLogger(__name__)
@@ -20,7 +20,7 @@ _LOOK_S: Final = 0.25
 _AT_ONCE: Final = 100
 
 
-class FullDisk:
+class FullDisk(Background):
     """Transfers leaderships away from a full disk, as long as a majority has room.
 
     Clients then write elsewhere, instead of being refused here. `shortage` returns why this node
@@ -35,22 +35,16 @@ class FullDisk:
         is_full: Callable[[str], bool],
         loop: asyncio.AbstractEventLoop,
     ) -> None:
+        super().__init__(loop)
         self._shards: Final = shards
         self._shortage: Final = shortage
         self._is_full: Final = is_full
-        self._loop: Final = loop
         #: Whether the disk was short of space at the last look.
         self._short = False
-        self._running: asyncio.Task[None] | None = None
 
-    def start(self) -> None:
-        """Start to check the disk."""
+    async def _run(self) -> None:
         failed = "cannot hand over leaderships while the disk is nearly full; trying again"
-        self._running = self._loop.create_task(every(self._loop, _LOOK_S, self._look, failed))
-
-    async def stop(self) -> None:
-        """Stop checking the disk."""
-        await end(self._running)
+        await every(self._loop, _LOOK_S, self._look, failed)
 
     def _look(self) -> None:
         why = self._shortage()

@@ -23,7 +23,7 @@ from quorate.shards.refusals import NotProposedError, OutcomeUnknownError, Unrea
 from quorate.shards.shard.leader_transfer import heir_of
 from quorate.shards.shard.shard import Shard
 from quorate.shards.steps import Submit
-from quorate.shards.timing import end, pause, until_beat
+from quorate.shards.timing import Background, end, pause, until_beat
 from quorate.shards.topology_rows import is_placed, replicas_of
 from quorate.topology.replicas.census import Census
 from quorate.topology.replicas.node_shards import NodeShards
@@ -56,7 +56,7 @@ class Damage:
         return f"{text.rstrip('.')}; {self.state}"
 
 
-class Repairs:
+class Repairs(Background):
     """Fences the damaged replicas of this node, and repairs them step by step.
 
     The row of a shard and the note about its replica hold the whole state of a repair: a node that
@@ -73,12 +73,12 @@ class Repairs:
         wall_ms: Callable[[], int],
         record: Callable[[Mapping[str, object]], None] = lambda fields: None,
     ) -> None:
+        super().__init__(loop)
         #: Damage found since the node started.
         self.damage: Final[list[Damage]] = []
         self._shards: Final = shards
         self._census: Final = census
         self._submit: Final = submit
-        self._loop: Final = loop
         self._wall_ms: Final = wall_ms
         self._record: Final = record
         #: The repairs under way.
@@ -86,16 +86,11 @@ class Repairs:
         self._fencing: Final[dict[ShardId, asyncio.Task[None]]] = {}
         #: The shards whose notes were read.
         self._known: Final = set[ShardId]()
-        self._running: asyncio.Task[None] | None = None
         shards.on_damage = self._stopped
-
-    def start(self) -> None:
-        """Start to repair."""
-        self._running = self._loop.create_task(self._run())
 
     async def stop(self) -> None:
         """Stop repairing; open repairs stay unfinished."""
-        await end(self._running, *self._fencing.values())
+        await end(self._task, *self._fencing.values())
 
     def found(self, shard: ShardId | None, what: str, state: str) -> Damage:
         """Record, log and return a new damage."""

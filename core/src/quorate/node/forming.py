@@ -8,6 +8,7 @@ from quorate.config import Settings
 from quorate.consensus.formation import Formation, FormationRefusedError, Introduction
 from quorate.consensus.messages import Peer
 from quorate.consensus.peer.network import OTHER_TOKEN, IntroductionRefusedError
+from quorate.shards.timing import end
 
 _RETRY_S: Final = 0.05
 
@@ -71,9 +72,7 @@ class Forming:
         try:
             return await self._found
         finally:
-            for task in asking:
-                task.cancel()
-            await asyncio.gather(*asking, return_exceptions=True)
+            await end(*asking)
 
     async def _ask(self, introduce: Introduce, other: str) -> None:
         while not self._found.done():

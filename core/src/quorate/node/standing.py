@@ -7,7 +7,7 @@ from typing import Final
 
 from quorate.plugin.shard_id import ShardId
 from quorate.shards.shard.shard import Shard
-from quorate.shards.timing import end, every
+from quorate.shards.timing import Background, every
 from quorate.topology.replicas.node_shards import NodeShards
 
 _log = logging.getLogger(__name__)
@@ -20,7 +20,7 @@ _PATIENCE_ELECTIONS: Final = 5
 _MOST_NAMED: Final = 10
 
 
-class Standing:
+class Standing(Background):
     """Checks the shards and the disk; calls `changed` when the health of the node changes.
 
     `changed` gets whether the node is healthy. `shortage` returns why writes are refused for lack
@@ -34,22 +34,16 @@ class Standing:
         changed: Callable[[bool], Awaitable[None]],
         loop: asyncio.AbstractEventLoop,
     ) -> None:
+        super().__init__(loop)
         self._shards: Final = shards
         self._shortage: Final = shortage
         self._changed: Final = changed
-        self._loop: Final = loop
         self._without: frozenset[ShardId] = frozenset()
         self._is_well = True
-        self._looking: asyncio.Task[None] | None = None
 
-    def start(self) -> None:
-        """Start to check."""
+    async def _run(self) -> None:
         failed = "cannot check whether this node can serve; trying again"
-        self._looking = self._loop.create_task(every(self._loop, _LOOK_S, self.look, failed))
-
-    async def stop(self) -> None:
-        """Stop checking."""
-        await end(self._looking)
+        await every(self._loop, _LOOK_S, self.look, failed)
 
     async def look(self) -> None:
         """Check every open shard, and log and report changes."""

@@ -17,6 +17,7 @@ from quorate.node.directory import OtherProcessesError, check_processes
 from quorate.node.machine import Machine
 from quorate.node.supervision import keep_alive, tell, unheard
 from quorate.rpc.server import ServingRefusedError
+from quorate.shards.timing import end
 
 _log = logging.getLogger(__name__)
 
@@ -105,9 +106,7 @@ class Supervisor:
         try:
             await asyncio.gather(*map(self._keep, self._workers))
         finally:
-            for task in beside:
-                task.cancel()
-            await asyncio.gather(*beside, return_exceptions=True)
+            await end(*beside)
             await self._end()
             await loop.run_in_executor(None, server.close)
             if self._certificates is not None:

@@ -13,7 +13,7 @@ from quorate.plugin import keys
 from quorate.plugin.catalog import Catalog
 from quorate.shards.router import Router
 from quorate.shards.shard.shard import Shard
-from quorate.shards.timing import end, pause
+from quorate.shards.timing import Background, pause
 from quorate.storage.rows import REVISION
 from quorate.topology.replicas.node_shards import NodeShards
 from quorate.v1 import quota_pb2 as pb
@@ -31,7 +31,7 @@ _REPORTED: Final = 1_000
 Stored = dict[str, tuple[int, int]]
 
 
-class TenantUsage:
+class TenantUsage(Background):
     """Counts the rows of led shards, slowly, and reports changed numbers.
 
     All nodes rely on the reports, so a tenant may exceed its quota by its writes between two
@@ -47,6 +47,7 @@ class TenantUsage:
         *,
         every_s: float = EVERY_S,
     ) -> None:
+        super().__init__(loop)
         #: By group: the families whose keys begin with a tenant.
         self._families: Final[dict[str, list[str]]] = {}
         for declared in catalog.declared.values():
@@ -55,17 +56,7 @@ class TenantUsage:
                     self._families.setdefault(each.group, []).append(each.family)
         self._shards: Final = shards
         self._router: Final = router
-        self._loop: Final = loop
         self._every_s: Final = every_s
-        self._counting: asyncio.Task[None] | None = None
-
-    def start(self) -> None:
-        """Start to count."""
-        self._counting = self._loop.create_task(self._run())
-
-    async def stop(self) -> None:
-        """Stop counting."""
-        await end(self._counting)
 
     async def _run(self) -> None:
         quotas = self._router.quotas

@@ -16,6 +16,7 @@ from quorate.rpc.channels import NodeChannels, UnreachableError
 from quorate.rpc.status import DETAILS_KEY, error_of
 from quorate.shards.refusals import NotProposedError, OutcomeUnknownError, UnansweredInTimeError
 from quorate.shards.shard.removal import Membership
+from quorate.shards.timing import Background, end
 from quorate.topology.changes.members import AskedStep, StepTaken
 from quorate.v1 import node_pb2
 
@@ -38,7 +39,7 @@ class _Heard(NamedTuple):
     at: float
 
 
-class NodeClocks:
+class NodeClocks(Background):
     """Polls every node for a census and for its clock, and extrapolates the last reading."""
 
     def __init__(
@@ -51,16 +52,15 @@ class NodeClocks:
         before: Callable[[], None] = lambda: None,
         every_s: float = _EVERY_S,
     ) -> None:
+        super().__init__(loop)
         self._channels: Final = channels
         self._nodes: Final = nodes
         #: Gets the answer of each node about itself.
         self._heard: Final = heard
         #: Called before the nodes are asked, each time.
         self._before: Final = before
-        self._loop: Final = loop
         self._every_s: Final = every_s
         self._readings: Final[dict[str, _Heard]] = {}
-        self._asking: asyncio.Task[None] | None = None
 
     def __call__(self, node: str) -> int | None:
         """Return the current time of a node's clock; None without a recent reading."""
@@ -69,16 +69,6 @@ class NodeClocks:
             return None
         elapsed_s = self._loop.time() - reading.at
         return None if elapsed_s > _FORGOTTEN_S else reading.wall_ms + round(elapsed_s * 1_000)
-
-    def start(self) -> None:
-        """Ask from now on."""
-        self._asking = self._loop.create_task(self._ask_on())
-
-    async def stop(self) -> None:
-        """Ask no more."""
-        if self._asking is not None:
-            self._asking.cancel()
-            await asyncio.gather(self._asking, return_exceptions=True)
 
     async def ask(self) -> Mapping[str, int]:
         """Ask every node now; return the replicas of answering nodes, 0 for an older release."""
@@ -91,7 +81,7 @@ class NodeClocks:
             if answer is not None
         }
 
-    async def _ask_on(self) -> None:
+    async def _run(self) -> None:
         while True:
             await self.ask()
             await asyncio.sleep(self._every_s)
@@ -136,10 +126,7 @@ class NodeMembership:
 
     async def stop(self) -> None:
         """Ask no more."""
-        asking = list(self._asking)
-        for each in asking:
-            each.cancel()
-        await asyncio.gather(*asking, return_exceptions=True)
+        await end(*self._asking)
 
     async def _ask(self, shard: ShardId, node: str) -> Membership | None:
         try:

@@ -15,7 +15,7 @@ from quorate.rpc.methods import failed_status
 from quorate.rpc.status import DETAILS_KEY
 from quorate.shards.refusals import ExhaustedError
 from quorate.shards.shard.capacity import FairShare
-from quorate.shards.timing import end, every
+from quorate.shards.timing import Background, every
 
 #: The interval between two checks.
 LOOK_S: Final = 1.0
@@ -70,7 +70,7 @@ class _Begun(NamedTuple):
     since: float
 
 
-class Connections:
+class Connections(Background):
     """Refuses connections that are too many of an address, and closes those without a call.
 
     An engine says of each when it is opened and closed. One that nobody calls on may have open
@@ -88,6 +88,7 @@ class Connections:
         room: FairShare | None = None,
         slow_s: float | None = None,
     ) -> None:
+        super().__init__(loop)
         #: Whether connections are bounded.
         self.on = share is not None or idle_s > 0
         #: Those that were closed, by the reason.
@@ -103,10 +104,8 @@ class Connections:
         self._refused = 0
         self._slow_s: Final = slow_s
         self._unused_s: Final = idle_s * 1.5 if idle_s else None
-        self._loop: Final = loop
         #: By the other end.
         self._open: Final[dict[str, Connection]] = {}
-        self._looking: asyncio.Task[None] | None = None
 
     def __len__(self) -> int:
         return len(self._open)
@@ -152,15 +151,9 @@ class Connections:
         if begun is not None and self._room is not None:
             self._room.give(begun.connection.host, begun.size)
 
-    def start(self) -> None:
-        """Start the periodic check of connections."""
+    async def _run(self) -> None:
         if self._unused_s is not None or self._room is not None:
-            look = every(self._loop, LOOK_S, self.look, "looking at connections failed")
-            self._looking = self._loop.create_task(look)
-
-    async def stop(self) -> None:
-        """Stop the periodic check."""
-        await end(self._looking)
+            await every(self._loop, LOOK_S, self.look, "looking at connections failed")
 
     def called(self, peer: str) -> Connection:
         """Record that a call begins, and return its connection."""

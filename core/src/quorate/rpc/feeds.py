@@ -13,7 +13,7 @@ from quorate.plugin import RowEvent
 from quorate.plugin.shard_id import ShardId
 from quorate.rpc.channels import NodeChannels, UnreachableError
 from quorate.shards.refusals import ReadTimeoutError, UnreadableError
-from quorate.shards.timing import Pause
+from quorate.shards.timing import Pause, end
 from quorate.shards.watching.feeds import Feed, Lost, Page, Seen, Selection, Start, emitted
 from quorate.shards.watching.watches import ReadPoint, Watches
 from quorate.v1 import node_pb2, watch_pb2
@@ -95,10 +95,7 @@ class NodeFeeds:
 
     async def stop(self) -> None:
         """End every feed."""
-        running = list(self._running)
-        for each in running:
-            each.cancel()
-        await asyncio.gather(*running, return_exceptions=True)
+        await end(*self._running)
 
     async def _read_point_on(self, node: str, shard: ShardId, timeout_s: float) -> ReadPoint:
         route = await self.channels.route(node, timeout_s)

@@ -23,6 +23,7 @@ from quorate.shards.refusals import (
 )
 from quorate.shards.routing.forwarding import weight
 from quorate.shards.routing.proposing import Result
+from quorate.shards.timing import end
 from quorate.v1 import entry_pb2, node_pb2
 
 #: Time for a node to admit this one; an unreachable node is detected earlier.
@@ -196,8 +197,7 @@ class ForwardStream:
             async for response in call:
                 self._take(response)
         finally:
-            writing.cancel()
-            await asyncio.gather(writing, return_exceptions=True)
+            await end(writing)
 
     async def _write(self, call: Any) -> None:
         while True:

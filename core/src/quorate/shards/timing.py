@@ -89,6 +89,25 @@ async def end(*tasks: asyncio.Task[Any] | None) -> None:
     await asyncio.gather(*ending, return_exceptions=True)
 
 
+class Background:
+    """Work in a task of its own, from `start` to `stop`."""
+
+    def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
+        self._loop: Final = loop
+        self._task: asyncio.Task[None] | None = None
+
+    def start(self) -> None:
+        """Start."""
+        self._task = self._loop.create_task(self._run())
+
+    async def stop(self) -> None:
+        """Stop: nothing of the work is under way afterwards."""
+        await end(self._task)
+
+    async def _run(self) -> None:
+        raise NotImplementedError
+
+
 class Waits:
     """Waits for a number that only grows."""
 

@@ -7,7 +7,7 @@ from typing import Final
 
 from quorate.plugin import CacheView, RowEvent
 from quorate.plugin.node import CompleteCacheView
-from quorate.shards.timing import end, pause
+from quorate.shards.timing import Background, pause
 from quorate.shards.watching.watches import Watch
 
 _log = logging.getLogger(__name__)
@@ -17,7 +17,7 @@ RETRY_MIN_S: Final = 0.1
 RETRY_MAX_S: Final = 5.0
 
 
-class CacheKeeper:
+class CacheKeeper(Background):
     """Feeds one cache: reset, then every row, then every change; and again after a resync.
 
     An error of the view is logged with the cache's name, and the cache is rebuilt.
@@ -31,25 +31,20 @@ class CacheKeeper:
         *,
         loop: asyncio.AbstractEventLoop,
     ) -> None:
+        super().__init__(loop)
         self.name: Final = name
         self.view: Final = view
         self._open_watch: Final = open_watch
-        self._loop: Final = loop
         self._watch: Watch | None = None
-        self._task: asyncio.Task[None] | None = None
         #: Done once the cache had every row for the first time; cancelled when it is stopped.
         self.filled: Final[asyncio.Future[None]] = loop.create_future()
         #: How many times it was rebuilt.
         self.builds = 0
 
-    def start(self) -> None:
-        """Start."""
-        self._task = self._loop.create_task(self._run())
-
     async def stop(self) -> None:
         """Stop, and cancel waits for the cache to be filled."""
         self.filled.cancel()
-        await end(self._task)
+        await super().stop()
 
     def age_ms(self) -> int | None:
         """Return the staleness of the cache; None while it does not have every row."""
