@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from heapq import merge
 from operator import itemgetter
@@ -16,6 +16,7 @@ from quorate.apply.slot_set import SlotSet
 from quorate.client.vocabulary import parts_of
 from quorate.plugin import ColumnFamily, Invalid, Resource, keys
 from quorate.plugin.advanced import CONSTANT_KEY, Table
+from quorate.plugin.batches import in_parts
 from quorate.plugin.catalog import Catalog
 from quorate.plugin.resource import bind
 from quorate.plugin.resource.binding import (
@@ -308,7 +309,7 @@ class Beside:
             left[family] = await self._tried(client, family, wanted, deletes)
         while (before := sum(map(len, left.values()))) > 0:
             for family, refused in left.items():
-                again = iter([change for change, _ in refused])
+                again = [change for change, _ in refused]
                 left[family] = await self._tried(client, family, again, deletes)
             if sum(map(len, left.values())) == before:
                 break
@@ -319,23 +320,16 @@ class Beside:
         ]
 
     async def _tried(
-        self, client: AsyncClient, family: ColumnFamily, changes: Iterator[Change], deletes: bool
+        self, client: AsyncClient, family: ColumnFamily, changes: Iterable[Change], deletes: bool
     ) -> list[tuple[Change, str]]:
         writer = self._writers[family.name]
         write: Callable[[AsyncClient, Sequence[Change]], Awaitable[Sequence[str]]]
         write, most = (writer.delete, _DELETIONS) if deletes else (writer.write, 1_000)
         refused: list[tuple[Change, str]] = []
-        part: list[Change] = []
-        while True:
-            change = next(changes, None)
-            if change is not None:
-                part.append(change)
-            if part and (change is None or len(part) == most):
-                said = await write(client, part)
-                refused += [(each, why) for each, why in zip(part, said, strict=True) if why]
-                part = []
-            if change is None:
-                return refused
+        for part in in_parts(changes, most):
+            said = await write(client, part)
+            refused += [(each, why) for each, why in zip(part, said, strict=True) if why]
+        return refused
 
     def _changes(self, family: ColumnFamily) -> Iterator[Change]:
         writer = self._writers[family.name]

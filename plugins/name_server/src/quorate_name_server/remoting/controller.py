@@ -8,11 +8,12 @@ from typing import TYPE_CHECKING, Final
 
 from google.protobuf.message import Message
 from quorate.plugin import NodeApi
+from quorate.plugin.singles import only_reply
 from quorate.v1.batch_pb2 import BatchReply
 
 from quorate_name_server.config import NameServerConfig
 from quorate_name_server.remoting import settings
-from quorate_name_server.remoting.door import RefusedError, only_reply, refuses
+from quorate_name_server.remoting.door import RefusedError, refuses
 from quorate_name_server.remoting.headers import Response
 from quorate_name_server.replication import apply, electing
 from quorate_name_server.replication.known import KnownReplicas

@@ -11,7 +11,8 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Final, TypeVar
 
 from google.protobuf.message import Message
-from quorate.plugin import NodeApi, Rejected
+from quorate.plugin import NodeApi
+from quorate.plugin.singles import only_reply
 from quorate.v1.batch_pb2 import BatchReply
 
 from quorate_name_server.brokers.confirming import may_be_retried
@@ -138,13 +139,6 @@ class Door:
         except Exception as error:  # noqa: BLE001 - no caller waits for the outcome
             if not may_be_retried(error):
                 _log.warning("RocketMQ door: %s stays registered: %s", leaving.address, error)
-
-
-def only_reply(reply: BatchReply) -> bytes:
-    """Return the reply to the one item of a command; raises `Rejected`."""
-    for refusal in reply.refusals:
-        raise Rejected(refusal.code, refusal.message)
-    return reply.replies[0] if reply.replies else b""
 
 
 async def refuses(address: str) -> bool:

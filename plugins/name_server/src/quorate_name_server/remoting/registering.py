@@ -10,6 +10,7 @@ from hashlib import blake2b
 from typing import TYPE_CHECKING, Final
 
 from quorate.plugin import Rejected
+from quorate.plugin.singles import only_reply
 
 from quorate_name_server.brokers.registering import (
     OLDER_STATE,
@@ -18,7 +19,7 @@ from quorate_name_server.brokers.registering import (
 )
 from quorate_name_server.brokers.rows import member_of
 from quorate_name_server.remoting import register_body, shapes
-from quorate_name_server.remoting.door import Door, RefusedError, only_reply
+from quorate_name_server.remoting.door import Door, RefusedError
 from quorate_name_server.remoting.fields import flag, number, text
 from quorate_name_server.remoting.headers import Request, Response
 from quorate_name_server.remoting.java_json import BodyError, dumps, loads
