@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Sequence
 from copy import copy
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final, Self, TypeVar
 
@@ -42,25 +43,18 @@ R = TypeVar("R", bound=Message)
 Settled = BatchReply | QuorateError
 
 
+@dataclass(eq=False)
 class Commands:
     """Carries out commands."""
 
-    def __init__(
-        self,
-        vocabulary: Vocabulary,
-        topology: Topology,
-        queues: NodeQueues,
-        sessions: Sessions | None,
-        traces: Traces | None = None,
-    ) -> None:
-        self._traces: Final = traces
-        self._vocabulary: Final = vocabulary
-        self._topology: Final = topology
-        self._queues: Final = queues
-        #: None: an operation whose outcome is unknown is not tried again.
-        self._sessions: Final = sessions
-        #: Of all commands.
-        self._fence: Fence | None = None
+    _vocabulary: Vocabulary
+    _topology: Topology
+    _queues: NodeQueues
+    #: None: an operation whose outcome is unknown is not tried again.
+    _sessions: Sessions | None
+    _traces: Traces | None = None
+    #: Of all commands.
+    _fence: Fence | None = field(default=None, init=False)
 
     @cached_property
     def _singles(self) -> Singles:

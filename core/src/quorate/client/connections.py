@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import ssl
 from collections.abc import AsyncGenerator
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final, TypeVar
 
 from google.protobuf.message import Message
@@ -236,26 +237,21 @@ class Connection:
         return failures.of_call(self.address, error)
 
 
+@dataclass(eq=False)
 class Connections:
     """Every connection of a client."""
 
-    def __init__(
-        self,
-        tls: Tls | None = None,
-        token: BearerToken | None = None,
-        traces: Traces | None = None,
-    ) -> None:
-        #: Where spans of calls come from; None: there are none.
-        self.traces: Final = traces
-        #: Shared by all of them.
-        self.pin: Final = Pin()
-        self._tls: Final = tls
-        self._token: Final = token
-        #: The last ones that could be used.
-        self._context: ssl.SSLContext | None = None
-        self._files: Files | None = None
-        self._known: Final[dict[str, Connection]] = {}
-        self._closed = False
+    _tls: Tls | None = None
+    _token: BearerToken | None = None
+    #: Where spans of calls come from; None: there are none.
+    traces: Traces | None = None
+    #: Shared by all of them.
+    pin: Pin = field(default_factory=Pin, init=False)
+    #: The last ones that could be used.
+    _context: ssl.SSLContext | None = field(default=None, init=False)
+    _files: Files | None = field(default=None, init=False)
+    _known: dict[str, Connection] = field(default_factory=dict, init=False)
+    _closed: bool = field(default=False, init=False)
 
     def to(self, address: str) -> Connection:
         """Return the connection to an address."""

@@ -6,7 +6,7 @@ import asyncio
 import logging
 from collections.abc import AsyncGenerator, AsyncIterator, Callable
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Final, Protocol, cast
 
 import h11
@@ -50,23 +50,17 @@ class Room(Protocol):
         """Give its bytes back: it has arrived, or never will."""
 
 
+@dataclass(eq=False)
 class HttpServer:
     """Answers the requests of the connections that it is handed."""
 
-    def __init__(
-        self,
-        handle: HttpHandler,
-        limits: HttpLimits,
-        loop: asyncio.AbstractEventLoop,
-        room: Room | None = None,
-    ) -> None:
-        self.handle: Final = handle
-        self.limits: Final = limits
-        self.loop: Final = loop
-        self.room: Final = room
-        self.connections: Final[set[HttpConnection]] = set()
-        self._looking: asyncio.TimerHandle | None = None
-        self._stopped = False
+    handle: HttpHandler
+    limits: HttpLimits
+    loop: asyncio.AbstractEventLoop
+    room: Room | None = None
+    connections: set[HttpConnection] = field(default_factory=set, init=False)
+    _looking: asyncio.TimerHandle | None = field(default=None, init=False)
+    _stopped: bool = field(default=False, init=False)
 
     def connection(self, peer: str, left: Callable[[], None]) -> HttpConnection:
         """Return the protocol of a connection; `left` is called when it is gone."""

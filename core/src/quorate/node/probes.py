@@ -3,6 +3,7 @@
 import asyncio
 import ssl
 from collections.abc import Callable, Coroutine, Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import partial
 from http import HTTPStatus
 from time import perf_counter, time
@@ -28,22 +29,17 @@ _MOST_NAMES: Final = 256
 _TURN_S: Final = 0.001
 
 
+@dataclass(eq=False)
 class Probes:
     """Queries the node's loop from the threads of callers.
 
     `missing` returns the reasons why the node is not ready; it is called on the loop.
     """
 
-    def __init__(
-        self,
-        loop: asyncio.AbstractEventLoop,
-        registry: CollectorRegistry,
-        missing: Callable[[], Sequence[str]],
-    ) -> None:
-        self._loop: Final = loop
-        self._registry: Final = registry
-        self._missing: Final = missing
-        self._server: HttpServer | None = None
+    _loop: asyncio.AbstractEventLoop
+    _registry: CollectorRegistry
+    _missing: Callable[[], Sequence[str]]
+    _server: HttpServer | None = field(default=None, init=False)
 
     def start(
         self,

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
 from typing import Final
 
 from quorate.http2.grpc.client_call import CallError
@@ -26,6 +27,7 @@ _FOREVER: Final = float("inf")
 _LASTS: Final = 20
 
 
+@dataclass(eq=False)
 class NodeFeeds:
     """Opens feeds and asks for read points over the channels to the nodes.
 
@@ -34,20 +36,12 @@ class NodeFeeds:
     has a shard for long that is `merged`.
     """
 
-    def __init__(
-        self,
-        channels: NodeChannels,
-        replicas: Callable[[ShardId], Sequence[str]],
-        here: Callable[[ShardId], Watches | None],
-        merged: Callable[[ShardId], bool],
-        loop: asyncio.AbstractEventLoop,
-    ) -> None:
-        self.channels: Final = channels
-        self.replicas: Final = replicas
-        self.here: Final = here
-        self.merged: Final = merged
-        self.loop: Final = loop
-        self._running: Final[set[asyncio.Task[None]]] = set()
+    channels: NodeChannels
+    replicas: Callable[[ShardId], Sequence[str]]
+    here: Callable[[ShardId], Watches | None]
+    merged: Callable[[ShardId], bool]
+    loop: asyncio.AbstractEventLoop
+    _running: set[asyncio.Task[None]] = field(default_factory=set, init=False)
 
     def open(
         self,

@@ -9,7 +9,7 @@ import asyncio
 import logging
 from abc import ABC, abstractmethod
 from collections.abc import Awaitable, Callable, Coroutine, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Final, NamedTuple
 
 from google.protobuf.message import Message
@@ -109,23 +109,17 @@ class Step(NamedTuple):
 OVER: Final = Step(over=True)
 
 
+@dataclass(eq=False)
 class Steps:
     """The changes that this node works on."""
 
-    def __init__(
-        self,
-        get: Callable[[ShardId], Shard | None],
-        submit: Submit,
-        loop: asyncio.AbstractEventLoop,
-        rows: Callable[[], Mapping[ShardId, ShardRow]] = dict,
-    ) -> None:
-        self.get: Final = get
-        self.submit: Final = submit
-        self.loop: Final = loop
-        #: The rows of metadata/0 as this node has read them.
-        self.rows: Final = rows
-        self.closed = False
-        self._tasks: Final[dict[object, asyncio.Task[None]]] = {}
+    get: Callable[[ShardId], Shard | None]
+    submit: Submit
+    loop: asyncio.AbstractEventLoop
+    #: The rows of metadata/0 as this node has read them.
+    rows: Callable[[], Mapping[ShardId, ShardRow]] = dict
+    closed: bool = field(default=False, init=False)
+    _tasks: dict[object, asyncio.Task[None]] = field(default_factory=dict, init=False)
 
     async def close(self) -> None:
         """Take no more steps."""

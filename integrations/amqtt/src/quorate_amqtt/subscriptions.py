@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
-from typing import Any, Final
+from dataclasses import dataclass
+from typing import Any
 
 from amqtt.events import BrokerEvents
 from quorate.plugin import Invalid
@@ -23,23 +24,16 @@ from quorate_amqtt.state import State
 Fire = Callable[..., Awaitable[Any]]
 
 
+@dataclass(eq=False)
 class Subscriptions:
     """Subscribes and unsubscribes clients of this broker."""
 
-    def __init__(
-        self,
-        state: State,
-        router: Router,
-        retained: RetainedMessages,
-        admission: Admission,
-        fire: Fire,
-    ) -> None:
-        self._state: Final = state
-        self._router: Final = router
-        self._retained: Final = retained
-        self._admission: Final = admission
-        #: Tells amqtt's plugins.
-        self._fire: Final = fire
+    _state: State
+    _router: Router
+    _retained: RetainedMessages
+    _admission: Admission
+    #: Tells amqtt's plugins.
+    _fire: Fire
 
     async def subscribe(
         self, connection: Connection, filters: Sequence[tuple[str, Options]]

@@ -7,6 +7,7 @@ a proposal has the source's revision, and is ignored if the copy has that alread
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Iterable, Mapping
+from dataclasses import dataclass, field
 from functools import partial
 from typing import Final
 
@@ -45,24 +46,18 @@ OpenWatch = Callable[[str, bytes], Watch]
 Newest = Callable[[float], Awaitable[int]]
 
 
+@dataclass(eq=False)
 class Mirrors:
     """Maintains the copies of a node's shards."""
 
-    def __init__(
-        self,
-        catalog: Catalog,
-        open_watch: OpenWatch,
-        newest: Newest,
-        loop: asyncio.AbstractEventLoop,
-    ) -> None:
-        self._catalog: Final = catalog
-        self._open_watch: Final = open_watch
-        self._newest: Final = newest
-        self._loop: Final = loop
-        self._keepers: Final[dict[Shard, MirrorKeeper]] = {}
-        self._dropped: Final = set[asyncio.Task[None]]()
-        #: The id of the cluster; None before the start.
-        self._cluster: bytes | None = None
+    _catalog: Catalog
+    _open_watch: OpenWatch
+    _newest: Newest
+    _loop: asyncio.AbstractEventLoop
+    _keepers: dict[Shard, "MirrorKeeper"] = field(default_factory=dict, init=False)
+    _dropped: set[asyncio.Task[None]] = field(default_factory=set, init=False)
+    #: The id of the cluster; None before the start.
+    _cluster: bytes | None = field(default=None, init=False)
 
     def start(self, cluster: bytes) -> None:
         """Start."""

@@ -3,6 +3,7 @@
 import asyncio
 import logging
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Final, NamedTuple
 
 from google.protobuf.message import Message
@@ -45,29 +46,23 @@ class Division(NamedTuple):
 Groups = Mapping[str, Division]
 
 
+@dataclass(eq=False)
 class Creation:
     """Proposes missing rows on each `look`, without duplicates in flight.
 
     Failures are retried. `shards` are the replicas of this node, including `metadata`.
     """
 
-    def __init__(
-        self,
-        declaration: NodeDeclaration,
-        metadata: Shard,
-        shards: Callable[[], Iterable[Shard]],
-        steps: Steps,
-    ) -> None:
-        #: Why the leader of metadata/0 creates no shards, if an operator must correct it.
-        self.difference: str | None = None
-        self._declaration: Final = declaration
-        self._metadata: Final = metadata
-        self._shards: Final = shards
-        self._steps: Final = steps
-        #: The state of metadata/0 at the last look. Whether a shard lacks slots also depends on who
-        #: leads it: `look_at` is called when that may have changed.
-        self._seen: object = None
-        self._retry: asyncio.TimerHandle | None = None
+    _declaration: NodeDeclaration
+    _metadata: Shard
+    _shards: Callable[[], Iterable[Shard]]
+    _steps: Steps
+    #: Why the leader of metadata/0 creates no shards, if an operator must correct it.
+    difference: str | None = field(default=None, init=False)
+    #: The state of metadata/0 at the last look. Whether a shard lacks slots also depends on who
+    #: leads it: `look_at` is called when that may have changed.
+    _seen: object = field(default=None, init=False)
+    _retry: asyncio.TimerHandle | None = field(default=None, init=False)
 
     def look(self) -> None:
         """Propose all missing rows."""

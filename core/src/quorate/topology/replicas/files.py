@@ -3,7 +3,8 @@
 import asyncio
 import logging
 from collections.abc import Callable, Iterable
-from typing import Final, Protocol
+from dataclasses import dataclass
+from typing import Protocol
 
 from quorate.apply.program import families_of, mirrored
 from quorate.consensus.membership import Configuration, Member
@@ -37,24 +38,16 @@ class Journals(JournalOpener, Protocol):
 Homes = Callable[[ShardId, int], Home]
 
 
+@dataclass(eq=False)
 class ReplicaFiles:
     """Makes replicas on disk, removes them, and records why they stopped."""
 
-    def __init__(
-        self,
-        me: Peer,
-        catalog: Catalog,
-        log: Journals,
-        homes: Homes,
-        notes: Notes,
-        loop: asyncio.AbstractEventLoop,
-    ) -> None:
-        self._me: Final = me
-        self._catalog: Final = catalog
-        self._log: Final = log
-        self._homes: Final = homes
-        self._notes: Final = notes
-        self._loop: Final = loop
+    _me: Peer
+    _catalog: Catalog
+    _log: Journals
+    _homes: Homes
+    _notes: Notes
+    _loop: asyncio.AbstractEventLoop
 
     def stopped(self, shard: ShardId, note: Note) -> None:
         """Record that a replica stopped for good."""
