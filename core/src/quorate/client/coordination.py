@@ -62,10 +62,7 @@ class Leadership:
     value: bytes
 
 
-@runtime_checkable
-class Held(Protocol):
-    """A lock that is held. Give it to writes as their `fence`."""
-
+class _HeldLock(Protocol):
     @property
     def name(self) -> str:
         """The name of the lock."""
@@ -88,6 +85,11 @@ class Held(Protocol):
     def check(self) -> None:
         """Raise `LockLostError` if others may hold the lock now."""
 
+
+@runtime_checkable
+class Held(_HeldLock, Protocol):
+    """A lock that is held. Give it to writes as their `fence`."""
+
     async def wait_lost(self) -> None:
         """Return once others may hold the lock."""
 
@@ -98,21 +100,23 @@ class Held(Protocol):
         """Replace the value that observers see."""
 
 
-@runtime_checkable
-class KeptLease(Protocol):
-    """A lease that is renewed for as long as the program lives and reaches the cluster."""
-
+class _Lease(Protocol):
     @property
     def name(self) -> str:
         """The name of the lease: up to the first slash the place of all that it holds."""
 
     @property
-    def ttl_s(self) -> float:
-        """The seconds without a renewal after which the lease ends."""
-
-    @property
     def lost(self) -> bool:
         """Whether the lease has ended, or may have: then its rows are lost."""
+
+
+@runtime_checkable
+class KeptLease(_Lease, Protocol):
+    """A lease that is renewed for as long as the program lives and reaches the cluster."""
+
+    @property
+    def ttl_s(self) -> float:
+        """The seconds without a renewal after which the lease ends."""
 
     def check(self) -> None:
         """Raise `LeaseLostError` if the lease is lost."""
@@ -153,27 +157,8 @@ class Election(Protocol):
 
 
 @runtime_checkable
-class SyncHeld(Protocol):
+class SyncHeld(_HeldLock, Protocol):
     """A lock that is held, for code that does not await."""
-
-    @property
-    def name(self) -> str:
-        """The name of the lock."""
-
-    @property
-    def token(self) -> int:
-        """The token of this holder, larger than that of every holder before."""
-
-    @property
-    def fence(self) -> Fence:
-        """The fence that refuses writes once the lock is lost."""
-
-    @property
-    def lost(self) -> bool:
-        """Whether others may hold the lock now."""
-
-    def check(self) -> None:
-        """Raise `LockLostError` if others may hold the lock now."""
 
     def wait_lost(self) -> None:
         """Return once others may hold the lock."""
@@ -183,16 +168,8 @@ class SyncHeld(Protocol):
 
 
 @runtime_checkable
-class SyncKeptLease(Protocol):
+class SyncKeptLease(_Lease, Protocol):
     """A lease that is kept, for code that does not await."""
-
-    @property
-    def name(self) -> str:
-        """The name of the lease."""
-
-    @property
-    def lost(self) -> bool:
-        """Whether the lease has ended, or may have."""
 
     def wait_lost(self) -> None:
         """Return once the lease is lost."""

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Awaitable, Iterable, Iterator, Mapping, Sequence
-from contextlib import AbstractAsyncContextManager, contextmanager
+from collections.abc import AsyncGenerator, Awaitable, Iterable, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, TypedDict, TypeVar, Unpack
 
@@ -12,7 +12,7 @@ from google.protobuf.message import Message
 from quorate.client.errors import InvalidError
 from quorate.client.fencing import Fencing
 from quorate.client.following import PrefixCache, SyncPrefixCache, following
-from quorate.client.twins import Blocking, blocking, entering, iterating
+from quorate.client.twins import Blocking, blocking, entering_twin, iterating
 from quorate.client.values import Readable, Text, as_bytes, check_whole
 from quorate.client.vocabulary import parts_of
 from quorate.plugin.batches import in_parts
@@ -322,13 +322,7 @@ class SyncKv(Blocking[Kv]):
     get_many = blocking(Kv.get_many)
     list = iterating(Kv.list)
     scan = iterating(Kv.scan)
-    _following = entering(Kv.following)
-
-    @contextmanager
-    def following(self, prefix: Key) -> Iterator[SyncPrefixCache]:
-        """Keep a cache of the pairs with a prefix, as `Kv.following` does."""
-        with self._following(prefix) as cache:
-            yield SyncPrefixCache(self.thread, cache)
+    following = entering_twin(Kv.following, SyncPrefixCache)
 
 
 def _bytes(key: Key) -> bytes:

@@ -11,11 +11,10 @@ from google.protobuf.message import Message
 from quorate.client.asynchronous import CONNECT_TIMEOUT_S, TIMEOUT_S, AsyncClient
 from quorate.client.brokers import SyncBrokers
 from quorate.client.calls import NodeCalls
-from quorate.client.fencing import Fencing
 from quorate.client.kv import SyncKv
 from quorate.client.sessions import SyncNamedSessions
 from quorate.client.tls import Tls
-from quorate.client.twins import Blocking, LoopThread, blocking, iterating
+from quorate.client.twins import Blocking, LoopThread, blocking, iterating, twinned
 from quorate.client.vocabulary import Vocabulary
 
 if TYPE_CHECKING:
@@ -114,6 +113,8 @@ class Client(Blocking[AsyncClient]):
     watch = iterating(AsyncClient.watch)
     topology = blocking(AsyncClient.topology)
     shard_of = blocking(AsyncClient.shard_of)
+    fenced = twinned(AsyncClient.fenced, FencedClient)
+    at = twinned(AsyncClient.at, SyncNodeCalls)
 
     def likely_shard(self, group: str, shard_key: bytes) -> str:
         """Return the shard that holds a shard key, as far as this client knows."""
@@ -128,10 +129,6 @@ class Client(Blocking[AsyncClient]):
         from quorate.client.records import SyncRecords
 
         return SyncRecords(self.thread, self.asynchronous.records(resource))
-
-    def fenced(self, fence: Fencing) -> FencedClient:
-        """Return this client with a fence on every write, as `AsyncClient.fenced` does."""
-        return FencedClient(self.thread, self.asynchronous.fenced(fence))
 
     def lock(
         self, name: str, /, **options: Unpack[LockOptions]
@@ -153,10 +150,6 @@ class Client(Blocking[AsyncClient]):
         from quorate.client.coordination import sync_coordination_of
 
         return sync_coordination_of(self)
-
-    def at(self, node: str) -> SyncNodeCalls:
-        """Return calls to the node of that name and no other."""
-        return SyncNodeCalls(self.thread, self.asynchronous.at(node))
 
     def close(self) -> None:
         """End everything; calls of other threads that are under way raise `ClosedError`."""

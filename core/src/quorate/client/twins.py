@@ -24,6 +24,7 @@ _SIGNALS_S: Final = 0.5
 
 P = ParamSpec("P")
 R = TypeVar("R")
+S = TypeVar("S")
 T = TypeVar("T")
 T_co = TypeVar("T_co", covariant=True)
 
@@ -170,6 +171,34 @@ def entering(
             yield self.thread.run(entered.enter_async_context(context))
         finally:
             self.thread.run(entered.aclose())
+
+    return enter
+
+
+def twinned(
+    method: Callable[Concatenate[T, P], R], kind: Callable[[LoopThread, R], S]
+) -> Callable[Concatenate[Blocking[T], P], S]:
+    """Return the method that returns the twin of what this one returns."""
+
+    @wraps(method)
+    def make(self: Blocking[T], /, *args: P.args, **kwargs: P.kwargs) -> S:
+        return kind(self.thread, method(self.asynchronous, *args, **kwargs))
+
+    return make
+
+
+def entering_twin(
+    method: Callable[Concatenate[T, P], AbstractAsyncContextManager[R]],
+    kind: Callable[[LoopThread, R], S],
+) -> Callable[Concatenate[Blocking[T], P], AbstractContextManager[S]]:
+    """Return the method for `with` that gives the twin of what this one gives."""
+    entered = entering(method)
+
+    @wraps(method)
+    @contextmanager
+    def enter(self: Blocking[T], /, *args: P.args, **kwargs: P.kwargs) -> Iterator[S]:
+        with entered(self, *args, **kwargs) as given:
+            yield kind(self.thread, given)
 
     return enter
 

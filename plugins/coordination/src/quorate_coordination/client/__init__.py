@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import AbstractAsyncContextManager, contextmanager
+from contextlib import AbstractAsyncContextManager
 from typing import Final, Unpack
 
 from quorate.client import AsyncClient, Blocking, Client, Records, SyncRecords, blocking, iterating
@@ -19,7 +18,7 @@ from quorate.client.coordination import (
     SyncKeptLease,
 )
 from quorate.client.extensions import Extension
-from quorate.client.twins import LoopThread, entering
+from quorate.client.twins import LoopThread, entering_twin, twinned
 
 from quorate_coordination.client.leases import TTL_S, LeaseLostError, RenewedLease, keeping
 from quorate_coordination.client.locks import (
@@ -160,14 +159,7 @@ class SyncRenewedLease(Blocking[RenewedLease]):
 class SyncLockElection(Blocking[LockElection]):
     """An election, for code that does not await."""
 
-    _campaign = entering(LockElection.campaign)
-
-    @contextmanager
-    def campaign(self, /, **options: Unpack[LockOptions]) -> Iterator[SyncHeldLock]:
-        """Lead, once all earlier candidates have."""
-        with self._campaign(**options) as held:
-            yield SyncHeldLock(self.thread, held)
-
+    campaign = entering_twin(LockElection.campaign, SyncHeldLock)
     leader = blocking(LockElection.leader)
     observe = iterating(LockElection.observe)
 
@@ -182,42 +174,13 @@ class SyncCoordination(Blocking[Coordination]):
         self.locks: Final[SyncRecords[locks_pb2.Lock]] = q.records(LOCK)
         self.claims: Final[SyncRecords[locks_pb2.Claim]] = q.records(CLAIM)
 
-    _lock = entering(Coordination.lock)
-    _lease = entering(Coordination.lease)
-
-    @contextmanager
-    def lock(self, name: str, /, **options: Unpack[LockOptions]) -> Iterator[SyncHeldLock]:
-        """Hold a lock, as `Coordination.lock` does."""
-        with self._lock(name, **options) as held:
-            yield SyncHeldLock(self.thread, held)
-
-    def election(self, name: str) -> SyncLockElection:
-        """Return the election of a name, which is the lock of that name."""
-        return SyncLockElection(self.thread, self.asynchronous.election(name))
-
-    def counter(self, key: str) -> SyncCounter:
-        """Return the counter in the pair of a key."""
-        return SyncCounter(self.thread, self.asynchronous.counter(key))
-
-    def queue(self, name: str) -> SyncQueue:
-        """Return the queue in the pairs with a prefix."""
-        return SyncQueue(self.thread, self.asynchronous.queue(name))
-
-    def gate(self, name: str) -> SyncGate:
-        """Return the gate in the pairs with a prefix."""
-        return SyncGate(self.thread, self.asynchronous.gate(name))
-
-    def barrier(self, name: str, parties: int) -> SyncBarrier:
-        """Return the barrier of `parties` programs in the pairs with a prefix."""
-        return SyncBarrier(self.thread, self.asynchronous.barrier(name, parties))
-
-    @contextmanager
-    def lease(
-        self, place: str, *, ttl_s: float = TTL_S, owner: str = ""
-    ) -> Iterator[SyncRenewedLease]:
-        """Keep a lease, as `Coordination.lease` does."""
-        with self._lease(place, ttl_s=ttl_s, owner=owner) as kept:
-            yield SyncRenewedLease(self.thread, kept)
+    lock = entering_twin(Coordination.lock, SyncHeldLock)
+    lease = entering_twin(Coordination.lease, SyncRenewedLease)
+    election = twinned(Coordination.election, SyncLockElection)
+    counter = twinned(Coordination.counter, SyncCounter)
+    queue = twinned(Coordination.queue, SyncQueue)
+    gate = twinned(Coordination.gate, SyncGate)
+    barrier = twinned(Coordination.barrier, SyncBarrier)
 
 
 #: The extension that `q.lock`, `q.election` and `q.lease` of both clients import.

@@ -8,13 +8,13 @@ not finished is free again in that entry, and nothing has to tidy up.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Iterator
-from contextlib import aclosing, asynccontextmanager, contextmanager
+from collections.abc import AsyncIterator, Awaitable, Callable, Collection
+from contextlib import aclosing, asynccontextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, TypeVar
 
 from quorate.client import KeyValue, PrefixCache, RejectedError, blocking
-from quorate.client.twins import Blocking, entering
+from quorate.client.twins import Blocking, entering_twin
 from quorate.v1.kv_pb2 import DeletePair, PutPair
 
 from quorate_coordination.client.leases import TTL_S, LeaseLostError, RenewedLease, keeping
@@ -222,13 +222,7 @@ class SyncQueue(Blocking[Queue]):
     put = blocking(Queue.put)
     take = blocking(Queue.take)
     size = blocking(Queue.size)
-    _taker = entering(Queue.taker)
-
-    @contextmanager
-    def taker(self, *, ttl_s: float = TTL_S) -> Iterator[SyncTaker]:
-        """Take items and say when each is done, as `Queue.taker` does."""
-        with self._taker(ttl_s=ttl_s) as taker:
-            yield SyncTaker(self.thread, taker)
+    taker = entering_twin(Queue.taker, SyncTaker)
 
 
 async def undisturbed(change: Callable[[], Awaitable[T]]) -> T:
