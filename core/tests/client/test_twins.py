@@ -6,12 +6,20 @@ import _thread
 import asyncio
 import signal
 import threading
-from collections.abc import AsyncGenerator, Coroutine
+from collections.abc import AsyncGenerator, AsyncIterator, Coroutine
+from contextlib import asynccontextmanager
 from typing import Any, TypeVar
 
 import pytest
 from quorate.client.errors import ClosedError
-from quorate.client.twins import Blocking, LoopThread, iterating
+from quorate.client.twins import (
+    Blocking,
+    LoopThread,
+    blocking,
+    entering_twin,
+    iterating,
+    twinned,
+)
 
 R = TypeVar("R")
 
@@ -121,3 +129,41 @@ def test_a_thread_that_died_is_waited_for_no_more() -> None:
 
 def _exit() -> None:
     raise SystemExit
+
+
+class Room:
+    """Has a number, and is entered before anything is in it."""
+
+    def __init__(self, number: int) -> None:
+        self._number = number
+        self.entered = False
+
+    async def number(self) -> int:
+        return self._number
+
+    def beside(self, by: int) -> Room:
+        return Room(self._number + by)
+
+    @asynccontextmanager
+    async def door(self) -> AsyncIterator[Room]:
+        self.entered = True
+        yield self
+        self.entered = False
+
+
+class SyncRoom(Blocking[Room]):
+    number = blocking(Room.number)
+
+
+class SyncHouse(Blocking[Room]):
+    beside = twinned(Room.beside, SyncRoom)
+    door = entering_twin(Room.door, SyncRoom)
+
+
+def test_what_a_method_returns_or_gives_has_its_own_twin() -> None:
+    house = SyncHouse(LoopThread(), Room(7))
+    assert house.beside(by=2).number() == 9
+    with house.door() as room:
+        assert (room.number(), house.asynchronous.entered) == (7, True)
+    assert not house.asynchronous.entered
+    house.thread.close(_nothing)

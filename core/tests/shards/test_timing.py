@@ -1,9 +1,10 @@
 from __future__ import annotations
 
+import asyncio
 from functools import partial
 
 import pytest
-from quorate.shards.timing import every, until_beat
+from quorate.shards.timing import Background, every, until_beat
 
 from tests.support.sim.loop import Clock, VirtualLoop
 from tests.support.sim.world import World
@@ -54,3 +55,26 @@ def test_a_failure_is_not_the_last_act(
     world.run(0.25)
     assert done == [1]
     assert caplog.messages == ["cannot act"] * 2
+
+
+class Working(Background):
+    working = False
+
+    async def _run(self) -> None:
+        self.working = True
+        try:
+            await asyncio.Event().wait()
+        finally:
+            # A stop that did not wait for it would be over by then.
+            await asyncio.sleep(0)
+            self.working = False
+
+
+async def test_nothing_of_work_is_under_way_after_its_stop() -> None:
+    work = Working(asyncio.get_running_loop())
+    await work.stop()
+    work.start()
+    await asyncio.sleep(0)
+    assert work.working
+    await work.stop()
+    assert not work.working
