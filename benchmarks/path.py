@@ -1,16 +1,18 @@
 """Where the time of a call goes: by node, by entry, by message, and by stage of the node's code.
 
-Three nodes, and loads of single pairs, batches and reads. For one call of each load it prints the
-processor time, in user and system mode, of the leader, of one that follows and of the process that
-asks; how many commands an entry holds, and how many messages of the shard's replicas an entry and a
-call cost, from the nodes' metrics.
+Three nodes, and loads of single pairs, batches, reads and MQTT sessions. For one call of each load
+it prints the processor time, in user and system mode, of the leader, of one that follows and of the
+process that asks; how many commands an entry holds, and how many messages of replicas an entry and
+a call cost, from the nodes' metrics.
 
 `--profile` runs one node under `cProfile`, on the clock of its loop's thread, and prints for
 one call the functions that are called, the tasks that are made, the blocks of memory that it holds
 while it is in flight, and the time of each stage: a folder of `quorate`, or a library.
 
 `client` is a load that the client of Quorate asks for, one pair a call; all others are asked for by
-grpcio. With several `--engines` each load is put on nodes that the one and then the other serves.
+grpcio. `sessions` connects MQTT clients that are known, `conditional` updates them with their
+generations; the plugin runs when one of them is asked for. With several `--engines` each load is
+put on nodes that the one and then the other serves.
 
 `--traced` is the share of calls that the nodes trace, whose spans the process that asks takes.
 
@@ -29,10 +31,11 @@ import sys
 import time
 import urllib.request
 from collections import Counter
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager, contextmanager
 from dataclasses import asdict, dataclass
+from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, Final
@@ -41,6 +44,7 @@ import grpc
 import grpc.aio
 from figures import names, run, show
 from google.protobuf.message import Message
+from mqtt_net import Net, clients_of, netted
 from prometheus_client.parser import text_string_to_metric_families
 from quorate.client import connect
 from quorate.testing.cluster import Cluster, NodeProcess
@@ -48,11 +52,15 @@ from quorate.testing.cluster.cluster import Settings
 from quorate.testing.program import Program
 from quorate.testing.waiting import until
 from quorate.v1 import batch_pb2, kv_pb2
+from sessions import connects_of, updates
 from systems.closed_loop import calls, channel, closed_loop
-from systems.system import KEYS, READS_A_CALL, Load, server_cpu_s, values
+from systems.system import KEYS, OF_SESSIONS, READS_A_CALL, Load, server_cpu_s, values
 
 BATCH: Final = 1_000
 SHARD: Final = "metadata/0"
+SESSIONS_SHARD: Final = "mqtt/0"
+#: Batches of clients that connect and update in turn.
+SESSION_CALLERS: Final = 8
 PROFILED: Final = Path(__file__).parent / "systems" / "profiled.py"
 
 
@@ -67,6 +75,8 @@ class Case:
     by_follower: bool = False
     by_client: bool = False
     pairs: int = 1
+    service: str = "quorate.v1.KvService"
+    shard: str = SHARD
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -145,6 +155,32 @@ def cases() -> dict[str, Case]:
     }
 
 
+async def session_cases(net: Net) -> dict[str, Case]:
+    """Return the loads of sessions, whose clients are known then, by their names."""
+    callers = [clients_of(caller) for caller in range(SESSION_CALLERS)]
+    known = [await net.connect(clients) for clients in callers]
+    connects = [connects_of(clients, net.epoch(0)) for clients in callers]
+
+    def case(method: str, requests: list[Any]) -> Case:
+        return Case(
+            method=method,
+            reply=batch_pb2.BatchReply,
+            requests=requests,
+            in_flight=8,
+            pairs=BATCH,
+            service="quorate_mqtt.v1.SessionService",
+            shard=SESSIONS_SHARD,
+        )
+
+    # In this order: a connect ends the generation that an update names.
+    return {
+        "conditional": case(
+            "UpdateBatch", [updates(*each) for each in zip(callers, known, strict=True)]
+        ),
+        "sessions": case("ConnectBatch", connects),
+    }
+
+
 class Nodes:
     """Three nodes; one of them may be profiled."""
 
@@ -159,8 +195,8 @@ class Nodes:
         #: The node that is profiled.
         self._node: NodeProcess | None = None
 
-    def start(self) -> None:
-        """Start what is profiled anew, and let it lead if it is to."""
+    def start(self, shards: Sequence[str]) -> None:
+        """Start what is profiled anew, and let it lead these shards if it is to."""
         if self._role is None:
             return
         self._node = node = self._cluster.followers(SHARD)[0]
@@ -168,32 +204,35 @@ class Nodes:
         command = [sys.executable, str(PROFILED), str(self._output), "serve", "--config"]
         self._program.start([*command, str(node.file)], dict(os.environ))
         until(lambda: ready(node) or None)
-        if self._role == "leader":
-            self._cluster.leader(SHARD).transfer(SHARD, node.name)
-            until(lambda: self._leads(node) or None)
+        other = next(each for each in self._cluster.nodes.values() if each is not node)
+        for shard in shards:
+            to = node if self._role == "leader" else other
+            if not self._leads(to, shard):
+                self._cluster.leader(shard).transfer(shard, to.name)
+                until(partial(self._led, to, shard))
 
     def close(self) -> None:
         """End what is profiled."""
         self._program.close()
 
-    def pids(self) -> dict[str, int]:
+    def pids(self, shard: str) -> dict[str, int]:
         """Return the processes of the nodes, that of the leader first."""
-        leader = self.leader()
+        leader = self.leader(shard)
         found = {
             node.name: self._program.pid if node is self._node else node.pid
             for node in self._cluster.nodes.values()
         }
         return {leader.name: found.pop(leader.name), **found}
 
-    def leader(self) -> NodeProcess:
+    def leader(self, shard: str) -> NodeProcess:
         """Return the node that leads."""
-        [leader] = [node for node in self._cluster.nodes.values() if self._leads(node)]
+        [leader] = [node for node in self._cluster.nodes.values() if self._leads(node, shard)]
         return leader
 
-    def asked(self, *, by_follower: bool) -> NodeProcess:
+    def asked(self, case: Case) -> NodeProcess:
         """Return the node that is asked: one that is profiled rather than another."""
-        leader = self.leader()
-        if not by_follower:
+        leader = self.leader(case.shard)
+        if not case.by_follower:
             return leader
         followers = [node for node in self._cluster.nodes.values() if node is not leader]
         return self._node if self._node in followers else followers[0]
@@ -208,16 +247,16 @@ class Nodes:
     async def fill(self) -> None:
         """Write every pair once."""
         case = cases()["batch"]
-        leader = await asyncio.to_thread(self.leader)
+        leader = await asyncio.to_thread(self.leader, case.shard)
         async with channel(leader.address) as way:
             await load_of(way, case).run(1, 1.0)
 
     async def measure(self, name: str, case: Case, seconds: float) -> Figures:
         """Put a load on the nodes."""
-        node = await asyncio.to_thread(self.asked, by_follower=case.by_follower)
+        node = await asyncio.to_thread(self.asked, case)
         async with self._asker(node, case) as load:
             await load.run(case.in_flight, seconds / 4)
-            pids = list((await asyncio.to_thread(self.pids)).values())
+            pids = list((await asyncio.to_thread(self.pids, case.shard)).values())
             before = await asyncio.to_thread(self.totals)
             used = [server_cpu_s([pid]) for pid in pids]
             asker = time.process_time()
@@ -285,14 +324,17 @@ class Nodes:
         if self._node is not None:
             self._program.send_signal(number)
 
-    def _leads(self, node: NodeProcess) -> bool:
-        return scraped(node, role="leader")["quorate_raft_role"] == 1
+    def _led(self, node: NodeProcess, shard: str) -> bool | None:
+        return self._leads(node, shard) or None
+
+    def _leads(self, node: NodeProcess, shard: str) -> bool:
+        return scraped(node, role="leader", shard=shard)["quorate_raft_role"] == 1
 
 
 def load_of(way: grpc.aio.Channel, case: Case) -> Load:
     """Return a load by the path of its method: it needs no stub."""
     method = way.unary_unary(
-        f"/quorate.v1.KvService/{case.method}",
+        f"/{case.service}/{case.method}",
         request_serializer=lambda message: message.SerializeToString(),
         response_deserializer=case.reply.FromString,
     )
@@ -300,7 +342,7 @@ def load_of(way: grpc.aio.Channel, case: Case) -> Load:
 
 
 def scraped(node: NodeProcess, **labels: str) -> Counter[str]:
-    """Return the sums of a node's metrics, of its one shard and of whatever has these labels."""
+    """Return the sums of a node's metrics, of whatever has these labels."""
     with urllib.request.urlopen(f"http://{node.http_address}/metrics", timeout=10) as answer:
         text = answer.read().decode()
     total: Counter[str] = Counter()
@@ -352,16 +394,27 @@ async def measure_engine(
     """Add what each load cost on nodes that an engine serves."""
     with TemporaryDirectory(dir=options.directory) as place, tracing(options.traced) as settings:
         directory = Path(place)
-        with Cluster(directory, settings={**settings, "rpc": {"engine": engine}}) as cluster:
+        of_sessions = not OF_SESSIONS.isdisjoint(options.only)
+        plugins = ["mqtt"] if of_sessions else []
+        settings = {**settings, "rpc": {"engine": engine}}
+        with Cluster(directory, plugins=plugins, settings=settings) as cluster:
             nodes = Nodes(cluster.ready(), directory, engine, options.profile)
-            try:
-                await asyncio.to_thread(nodes.start)
-                await nodes.fill()
-                for name, case in cases().items():
+
+            async def measure(wanted: Mapping[str, Case]) -> None:
+                for name, case in wanted.items():
                     if name in options.only:
                         found.append(await nodes.measure(name, case, options.seconds))
                         if options.profile:
                             seen.append(nodes.profile(found[-1], case.in_flight))
+
+            try:
+                shards = [SHARD, SESSIONS_SHARD] if of_sessions else [SHARD]
+                await asyncio.to_thread(nodes.start, shards)
+                await nodes.fill()
+                await measure(cases())
+                if of_sessions:
+                    async with netted(cluster) as net:
+                        await measure(await session_cases(net))
             finally:
                 await asyncio.to_thread(nodes.close)
 
@@ -383,12 +436,16 @@ def show_profile(seen: dict[str, Any], role: str, top: int) -> None:
     print()
 
 
+#: The names of all loads.
+LOADS: Final = [*cases(), *sorted(OF_SESSIONS)]
+
+
 def main() -> None:
     """Measure, and print."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("--only", type=names, default=list(cases()), metavar="LOADS")
+    parser.add_argument("--only", type=names, default=LOADS, metavar="LOADS")
     parser.add_argument("--engines", type=names, default=["http2"], metavar="NAMES")
     parser.add_argument("--seconds", type=float, default=3.0, help="of each load")
     parser.add_argument("--profile", choices=("leader", "follower"), default=None)
@@ -397,10 +454,8 @@ def main() -> None:
     parser.add_argument("--directory", type=Path, default=None, help="on the disk to measure")
     parser.add_argument("--json", action="store_true")
     options = parser.parse_args()
-    if unknown := set(options.only) - set(cases()):
-        parser.error(
-            f"no such load: {', '.join(sorted(unknown))}; choose among {', '.join(cases())}"
-        )
+    if unknown := set(options.only) - set(LOADS):
+        parser.error(f"no such load: {', '.join(sorted(unknown))}; choose among {', '.join(LOADS)}")
     sys.setswitchinterval(0.0003)
     found, seen = run(measured(options))
     if options.json:
