@@ -7,6 +7,7 @@ from typing import Final, NamedTuple
 from google.protobuf.message import Message
 
 from quorate.plugin import Fence
+from quorate.plugin.declarations import ReadBatch
 
 #: A revision is the index of the entry and, in the low bits, the command's position in it.
 POSITION_BITS: Final = 20
@@ -56,6 +57,8 @@ class LoggedCommand(NamedTuple):
     request: str = ""
     #: The name of the span in which it was sent; "": it is not traced.
     span: str = ""
+    #: What was read of the payload already, on this node.
+    read: ReadBatch | None = None
 
 
 def of_shard(message: Message) -> LoggedCommand:

@@ -218,7 +218,10 @@ class EntryBuilder:
         txn = self.txn(layer, handler.scope, revision, command.copies, carry_out)
         reply = b""
         try:
-            answer = handler.apply(txn, handler.parse(command.payload))
+            if command.read is not None:
+                answer = command.read.apply(txn)
+            else:
+                answer = handler.apply(txn, handler.parse(command.payload))
             if answer is not None:
                 reply = _serialized(answer)
         except Rejected as error:

@@ -16,7 +16,7 @@ from quorate.v1.batch_pb2 import BatchReply, ItemRefusal, ShardRevision
 
 if TYPE_CHECKING:
     # A client does not import all declarations.
-    from quorate.plugin.declarations import Command, Items
+    from quorate.plugin.declarations import Command, Items, ReadBatch
 
 #: The code of an item that is refused for its content.
 INVALID: Final = "INVALID_ARGUMENT"
@@ -36,6 +36,8 @@ class ShardCommand:
     positions: tuple[int, ...] = ()
     #: Items that are refused here, such as repetitions of a key; only the first part has them.
     refused: tuple[ItemRefusal, ...] = ()
+    #: What was read of `message` already.
+    read: ReadBatch | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -53,12 +55,14 @@ def split(
     holder: Callable[[int], ShardId],
     *,
     key_bytes: int | None = None,
+    read: ReadBatch | None = None,
 ) -> list[ShardCommand]:
     """Return one command per shard, in the order of the shards.
 
-    `holder` returns the shard of a slot, always of one group. An item whose key is longer than
-    `key_bytes` is refused in its place; raises `Invalid` when every item is. When items have keys,
-    the first item of a key is carried out, and later ones are refused.
+    `holder` returns the shard of a slot, always of one group; `read` is what was read of the
+    message already. An item whose key is longer than `key_bytes` is refused in its place; raises
+    `Invalid` when every item is. When items have keys, the first item of a key is carried out, and
+    later ones are refused.
     """
     items: Items[Any, Any] | None = command.items
     if items is None:
@@ -66,15 +70,20 @@ def split(
     # Read once: each access to an item of a repeated field creates a new object.
     requested: Sequence[Any] = list(items.get(message))
     left_out: dict[int, ItemRefusal] = {}
-    named = list(map(items.shard_key, requested))
-    if items.key is not None:
+    if read is None:
+        named = found = list(map(items.shard_key, requested))
         # Where the key is the shard key, it is computed once.
-        found = named if items.key is items.shard_key else list(map(items.key, requested))
+        if items.key is not None and items.key is not items.shard_key:
+            found = list(map(items.key, requested))
+    else:
+        named, found = read.shard_keys, read.keys
+    if items.key is not None:
         if key_bytes is not None and max(map(len, found), default=0) > key_bytes:
             left_out = _too_long(found, key_bytes, items_field(message, requested))
         if len(set(found)) < len(found):
             left_out = _repeated(found, items_field(message, requested)) | left_out
-    if key_bytes is not None and max(map(len, named), default=0) > key_bytes:
+    longest = 0 if named is found and items.key is not None else max(map(len, named), default=0)
+    if key_bytes is not None and longest > key_bytes:
         left_out |= _too_long(named, key_bytes, items_field(message, requested))
     # The positions in the request of the items to carry out.
     places: Sequence[int] = range(len(named))
@@ -93,6 +102,7 @@ def split(
             slots=tuple(distinct),
             positions=tuple(places),
             refused=refused,
+            read=None if left_out else read,
         )
         return [whole]
     # All shards are of one group, and a number hashes faster than a `ShardId`.

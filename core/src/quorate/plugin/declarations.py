@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Coroutine, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from operator import attrgetter
-from typing import TYPE_CHECKING, Any, Final, Generic, Literal, TypeVar
+from typing import TYPE_CHECKING, Any, Final, Generic, Literal, Protocol, TypeVar
 
 from google.protobuf.message import Message
 
@@ -71,6 +71,21 @@ class ColumnFamily(Declaration):
     place: Callable[[bytes], Place] | None = None
 
 
+class ReadBatch(Protocol):
+    """A batch that was read once: it is checked, routed and executed without its message."""
+
+    @property
+    def shard_keys(self) -> Sequence[bytes]:
+        """The shard key of each item."""
+
+    @property
+    def keys(self) -> Sequence[bytes]:
+        """The key of each item; the same object where these are the shard keys."""
+
+    def apply(self, txn: Txn) -> Message:
+        """Execute it as the handler of its command does."""
+
+
 @dataclass(frozen=True, kw_only=True)
 class Items(Generic[M, I]):
     """How the host splits a batch over shards; the reply to a command is a `BatchReply`."""
@@ -85,6 +100,9 @@ class Items(Generic[M, I]):
     key: Callable[[I], bytes] | None = None
     #: The tenant of an item, whose quotas are charged. None: items have no tenant.
     tenant: Callable[[I], str] | None = None
+    #: Reads a batch of usual items that all pass `validate`; None for any other batch, which is
+    #: looked at item by item. For commands with thousands of items.
+    read: Callable[[M], ReadBatch | None] | None = None
 
     @classmethod
     def of(

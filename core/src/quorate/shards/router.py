@@ -20,6 +20,7 @@ from quorate.plugin.access import Authority, Open
 from quorate.plugin.advanced import SessionRef
 from quorate.plugin.batch_split import ShardCommand
 from quorate.plugin.catalog import Catalog
+from quorate.plugin.declarations import ReadBatch
 from quorate.plugin.node import NODE
 from quorate.plugin.shard_id import ShardId
 from quorate.plugin.slots import slot_of
@@ -304,13 +305,16 @@ class Router:
         that it would not have accepted itself.
         """
         results: dict[int, Result] = {}
+        commands: list[LoggedCommand] = []
         places: list[int] = []
         for place, each in enumerate(forwarded):
+            read: ReadBatch | None = None
             try:
-                message = routing.check_forwarded(
+                found = routing.check_forwarded(
                     self._catalog, self._control, shard, each, self._limits, self._shards.knowing
                 )
-                if message is not None:
+                if found is not None:
+                    message, read = found
                     name = each.caller
                     caller = Caller(name=name, node=not name or each.admitted)
                     self._access.demand(message, caller, each.fence)
@@ -320,7 +324,8 @@ class Router:
                 results[place] = settled(error)
             else:
                 places.append(place)
-        commands, ends = [forwarded[at] for at in places], [deadlines[at] for at in places]
+                commands.append(each if read is None else each._replace(read=read))
+        ends = [deadlines[at] for at in places]
         if commands and self._shards.is_unopened(shard):
             await self._shards.opened(shard, max(ends))
         local = self._shards.get(shard)
@@ -349,12 +354,12 @@ class Router:
         message, deadline, session, fence, refused = proposal
         try:
             command = routing.declared(self._catalog, message.DESCRIPTOR.full_name)
-            refused = routing.refused_items(command, message, self._limits, refused)
+            refused, read = routing.checked(command, message, self._limits, refused)
             # A controller may run in the context of the call that woke it.
             if self.quotas.on and not caller.node:
                 refused += self.quotas.charge(command, message, caller, refused)
             shard_commands = routing.route(
-                command, message, self._shards.slot_map, self._limits, refused
+                command, message, self._shards.slot_map, self._limits, refused, read
             )
             stamp: Stamp | None = None
             if session is not None:

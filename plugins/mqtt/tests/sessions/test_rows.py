@@ -1,6 +1,17 @@
 import pytest
-from quorate_mqtt.sessions.rows import ImportedRows, RowsOfBroker, is_plain, kept_of, updated_row
+from quorate_mqtt.sessions.rows import (
+    PLAIN,
+    ImportedRows,
+    RowsOfBroker,
+    kept_of,
+    seen_in,
+    updated_row,
+)
 from quorate_mqtt.v1.sessions_pb2 import Session, SessionConnect
+
+
+def is_plain(row: bytes) -> bool:
+    return bool(seen_in(row)[4] == PLAIN)
 
 
 def connected(payload: bytes, broker: str = "north", *, has_will: bool = False) -> bytes:
@@ -28,6 +39,7 @@ def test_a_row_is_what_its_message_serializes_to(payload: bytes, has_will: bool)
 
     assert row == session(payload=payload, has_will=has_will).SerializeToString(deterministic=True)
     assert kept_of(row) == (7, 3, 1_000)
+    assert seen_in(row)[:4] == (7, 3, 1_000, 60)
     assert is_plain(row) is not has_will
 
 

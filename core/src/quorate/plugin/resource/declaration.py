@@ -10,7 +10,7 @@ from google.protobuf.message import Message
 
 from quorate.plugin.access import Access
 from quorate.plugin.checking import LARGEST_PAGE
-from quorate.plugin.declarations import CONSTANT_KEY, METADATA_GROUP, Table
+from quorate.plugin.declarations import CONSTANT_KEY, METADATA_GROUP, ReadBatch, Table
 from quorate.plugin.node import Caller, NodeApi
 from quorate.plugin.source_lines import Declaration
 from quorate.plugin.transaction import Txn
@@ -45,6 +45,8 @@ class Item:
     reply: type[Message] | None = None
     #: The key of an item, where it lacks the fields of the row's key.
     key: Callable[[Any], bytes] | None = None
+    #: Reads a whole command of usual items, as in `Items`.
+    read: Callable[[Any], ReadBatch | None] | None = None
     #: The items of one command may name a row more than once: `apply` takes them in their order.
     repeats: bool = False
 

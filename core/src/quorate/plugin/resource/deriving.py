@@ -248,6 +248,7 @@ def _command(binding: Binding, write: Write, below: Sequence[Binding]) -> Comman
         items=Items(
             get=write.items,
             shard_key=binding.shard_of_item(write),
+            read=spec.item.read,
             make=lambda whole, items: write.of(items, whole),
             key=key_of if named and not spec.item.repeats else None,
             tenant=binding.tenant_of_item(write),

@@ -165,6 +165,7 @@ class Part:
             request.caller,
             request.admitted,
             *requests.origin(),
+            command.read,
         )
 
     def end(self, result: Result) -> None:

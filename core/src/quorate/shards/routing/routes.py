@@ -16,6 +16,7 @@ from quorate.config.sections import LimitsSection
 from quorate.plugin import Command, Invalid, Rejected
 from quorate.plugin.batch_split import ShardCommand, items_field, split, split_rest, wrong_items
 from quorate.plugin.catalog import Catalog
+from quorate.plugin.declarations import ReadBatch
 from quorate.plugin.shard_id import ShardId
 from quorate.plugin.slots import slot_of
 from quorate.shards.routing.slot_map import SlotMap
@@ -54,22 +55,41 @@ def refused_items(
 ) -> tuple[ItemRefusal, ...]:
     """Check a message, and return the items to leave out: `refused`, and invalid ones.
 
+    Raises as `checked` does.
+    """
+    return checked(command, message, limits, refused)[0]
+
+
+def checked(
+    command: Command[Any],
+    message: Message,
+    limits: LimitsSection,
+    refused: tuple[ItemRefusal, ...] = (),
+) -> tuple[tuple[ItemRefusal, ...], ReadBatch | None]:
+    """Return what `refused_items` does, and what was read of the message.
+
     One bad item never hides the others. Raises `Invalid` for what is wrong as a whole, and for a
     batch of one: that is a single call.
     """
     try:
-        check(command, message, limits)
+        return refused, check(command, message, limits)
     except Invalid:
         # Most batches are right, and are looked at only once.
         items = command.items
         if items is None or not 1 < len(items.get(message)) <= limits.batch_items:
             raise
-        return wrong_items(items, message, lambda part: check(command, part, limits), refused)
-    return refused
+
+    def check_part(part: Message) -> None:
+        check(command, part, limits)
+
+    return wrong_items(items, message, check_part, refused), None
 
 
-def check(command: Command[Any], message: Message, limits: LimitsSection) -> None:
-    """Raise `Invalid` for a message that is too large or that its plugin refuses."""
+def check(command: Command[Any], message: Message, limits: LimitsSection) -> ReadBatch | None:
+    """Raise `Invalid` for a message that is too large or that its plugin refuses.
+
+    Returns what was read of a usual batch.
+    """
     size = message.ByteSize()
     check_size(message.DESCRIPTOR.full_name, size, limits)
     if command.items is not None:
@@ -84,8 +104,12 @@ def check(command: Command[Any], message: Message, limits: LimitsSection) -> Non
     # A field is never longer than its message, so most messages need no check of fields.
     if size > limits.value_bytes:
         _check_values(message, limits.value_bytes, "")
-    if command.validate is not None:
+    read = None
+    if command.items is not None and command.items.read is not None:
+        read = command.items.read(message)
+    if read is None and command.validate is not None:
         command.validate(message)
+    return read
 
 
 def check_size(name: str, size: int, limits: LimitsSection) -> None:
@@ -104,8 +128,9 @@ def route(
     slot_map: SlotMap,
     limits: LimitsSection,
     refused: Sequence[ItemRefusal] = (),
+    read: ReadBatch | None = None,
 ) -> list[ShardCommand]:
-    """Return the command of each shard, without refused items.
+    """Return the command of each shard, without refused items; `read` was read of the message.
 
     Raises `Invalid` and `UnknownShardError`.
     """
@@ -119,6 +144,7 @@ def route(
             message,
             slot_map.holders(group).__getitem__,
             key_bytes=limits.key_bytes,
+            read=read,
         )
     shard_key = command.shard_key(message)
     if len(shard_key) > limits.key_bytes:
@@ -149,8 +175,8 @@ def check_forwarded(
     logged: LoggedCommand,
     limits: LimitsSection,
     knowing: Callable[[str], Sequence[str]],
-) -> Message | None:
-    """Return a forwarded command; None for one of core's own.
+) -> tuple[Message, ReadBatch | None] | None:
+    """Return a forwarded command, and what was read of it; None for one of core's own.
 
     Raises `Invalid` for one that this node or shard would not accept. An unknown command is
     `Rejected`; `knowing` returns the nodes that know it.
@@ -176,21 +202,25 @@ def check_forwarded(
         raise Invalid(
             "shard", f"{logged.type} belongs to group {command.group}, and was sent to {shard}"
         )
-    check(command, message, limits)
-    if tuple(logged.slots) != _slots(command, message, shard, limits):
+    read = check(command, message, limits)
+    if tuple(logged.slots) != _slots(command, message, shard, limits, read):
         raise Invalid(
             "slots",
             f"{logged.type} touches other slots than the sending node has named: the two have "
             "different versions of its plugin; compare `quorate plugin list` on each",
         )
-    return message
+    return message, read
 
 
 def _slots(
-    command: Command[Any], message: Message, shard: ShardId, limits: LimitsSection
+    command: Command[Any],
+    message: Message,
+    shard: ShardId,
+    limits: LimitsSection,
+    read: ReadBatch | None,
 ) -> tuple[int, ...]:
     if command.shard_key is None:
-        parts = split(command, message, lambda _: shard, key_bytes=limits.key_bytes)
+        parts = split(command, message, lambda _: shard, key_bytes=limits.key_bytes, read=read)
         return tuple(slot for part in parts for slot in part.slots)
     return (slot_of(command.shard_key(message)),)
 

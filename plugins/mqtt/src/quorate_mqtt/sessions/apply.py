@@ -7,71 +7,35 @@ from collections.abc import Callable, Iterable
 from typing import Final, TypeVar
 
 from google.protobuf.message import Message
-from quorate.plugin import Rejected, Row, Txn
+from quorate.plugin import Rejected, Txn
 from quorate.plugin.advanced import answer_each, still_due
 from quorate.v1.batch_pb2 import BatchReply
 
 from quorate_mqtt.brokers import LiveBrokers
-from quorate_mqtt.queues.keeping import HEADS, waiting_in
 from quorate_mqtt.sessions import ending
-from quorate_mqtt.sessions.connecting import Arrivals
+from quorate_mqtt.sessions.connecting import Connects
 from quorate_mqtt.sessions.families import EXPIRY, SESSIONS
 from quorate_mqtt.sessions.importing import Imports
 from quorate_mqtt.sessions.ledger import Ledger
-from quorate_mqtt.sessions.rows import kept_of, updated_row
-from quorate_mqtt.shards import client_shard
+from quorate_mqtt.sessions.updating import Updates, expect
+from quorate_mqtt.shards import client_shard, client_shards, column
 from quorate_mqtt.v1 import sessions_pb2 as pb
 from quorate_mqtt.wills import delivering
 
 I = TypeVar("I")  # noqa: E741 - the item of a batch, named as in the plugin reference
 
-#: The client has connected again since; the caller no longer serves it.
-TAKEN_OVER: Final = "TAKEN_OVER"
 #: The session was written again since it was read.
 MISMATCH: Final = "REVISION_MISMATCH"
 
 
 def connect_sessions(txn: Txn, command: pb.ConnectSessions) -> BatchReply:
     """Connect many clients to one broker, no two of them alike."""
-    arrivals = Arrivals(txn, command.broker, command.broker_epoch)
-    connecting = list(command.connections)
-    clients = [client_shard(each.tenant, each.client_id) for each in connecting]
-    answer, replies = BatchReply(items=len(clients)), list[bytes]()
-    found = list(txn.get_values(SESSIONS, clients))
-    for position, reply in enumerate(arrivals.take_each(connecting, clients, found)):
-        if isinstance(reply, Rejected):
-            answer.refusals.add(item=position, code=reply.code, message=reply.message)
-            reply = b""
-        replies.append(reply)
-    arrivals.close(len(clients) - len(answer.refusals))
-    # Most shards have no queue: one scan saves a read for each client.
-    if any(txn.scan(HEADS, b"", b"\xff", limit=1)):
-        known = [position for position, row in enumerate(found) if row is not None]
-        heads = txn.get_values(HEADS, [clients[position] for position in known])
-        for position, head in zip(known, heads, strict=True):
-            if replies[position] and (queued := waiting_in(head)):
-                replies[position] += pb.ConnectReply(queued=queued).SerializeToString()
-    answer.replies.extend(replies)
-    return answer
+    return Connects(command).apply(txn)
 
 
 def update_sessions(txn: Txn, command: pb.UpdateSessions) -> BatchReply:
     """Replace fields of many sessions, no two of one client."""
-    updates = list(command.sessions)
-    clients = [client_shard(each.tenant, each.client_id) for each in updates]
-    answer = BatchReply(items=len(clients))
-    found = txn.get_values(SESSIONS, clients)
-    plain: dict[bytes, bytes] = {}
-    for position, (update, client, row) in enumerate(zip(updates, clients, found, strict=True)):
-        if row is not None and (updated := _plainly_updated(row, update)) is not None:
-            plain[client] = updated
-            continue
-        try:
-            _update(txn, update, client, txn.get_row(SESSIONS, client))
-        except Rejected as refusal:
-            answer.refusals.add(item=position, code=refusal.code, message=refusal.message)
-    txn.put_each(SESSIONS, plain)
-    return answer
+    return Updates(command).apply(txn)
 
 
 def disconnect_sessions(txn: Txn, command: pb.DisconnectSessions) -> BatchReply:
@@ -87,7 +51,7 @@ def delete_sessions(txn: Txn, command: pb.DeleteSessions) -> BatchReply:
 def import_sessions(txn: Txn, command: pb.ImportSessions) -> BatchReply:
     """Import many sessions, no two of one client."""
     imports, sessions = Imports(txn), list(command.sessions)
-    clients = [client_shard(each.tenant, each.client_id) for each in sessions]
+    clients = client_shards(column("tenant", sessions), column("client_id", sessions))
     answer = BatchReply(items=len(clients))
     found = txn.get_values(SESSIONS, clients)
     for position, refusal in imports.take_each(sessions, clients, found):
@@ -136,40 +100,12 @@ def _each(
     return answer
 
 
-def _plainly_updated(row: bytes, update: pb.UpdateSession) -> bytes | None:
-    """Return a plain row with its new payload; None if the update changes more, or is refused.
-
-    Nearly all of thousands of updates change only the payload.
-    """
-    if kept_of(row)[0] != update.generation or update.HasField("expiry_interval_s"):
-        return None
-    return updated_row(row, None, update.payload if update.HasField("payload") else None)
-
-
-def _update(txn: Txn, command: pb.UpdateSession, client: bytes, row: Row | None) -> None:
-    _expect(command, row, command.generation)
-    assert row is not None
-    interval_s = command.expiry_interval_s if command.HasField("expiry_interval_s") else None
-    payload = command.payload if command.HasField("payload") else None
-    updated = updated_row(row.value, interval_s, payload)
-    if updated is None:
-        session = pb.Session.FromString(row.value)
-        if payload is not None:
-            session.payload = payload
-        if interval_s is not None:
-            session.expiry_interval_s = interval_s
-            if session.disconnected_at_ms:
-                ending.expire_later(txn, client, session)
-        updated = session.SerializeToString(deterministic=True)
-    txn.put(SESSIONS, client, updated)
-
-
 def _disconnect(
     txn: Txn, command: pb.DisconnectSession, ledger: Ledger, live_brokers: LiveBrokers
 ) -> pb.DisconnectReply:
     client = client_shard(command.tenant, command.client_id)
     row = txn.get_row(SESSIONS, client)
-    _expect(command, row, command.generation)
+    expect(command, row, command.generation)
     assert row is not None
     session = pb.Session.FromString(row.value)
     if session.disconnected_at_ms:
@@ -198,7 +134,7 @@ def _delete(
     if row is None:
         return pb.DeleteSessionReply(deleted=False)
     if command.HasField("generation"):
-        _expect(command, row, command.generation)
+        expect(command, row, command.generation)
     if command.HasField("expected_revision") and row.revision != command.expected_revision:
         raise Rejected(
             MISMATCH,
@@ -208,19 +144,3 @@ def _delete(
     session = pb.Session.FromString(row.value)
     ending.end(txn, client, session, ledger, publish_will=False, live_brokers=live_brokers)
     return pb.DeleteSessionReply(deleted=True)
-
-
-def _expect(
-    command: pb.UpdateSession | pb.DisconnectSession | pb.DeleteSession,
-    row: Row | None,
-    generation: int,
-) -> None:
-    if row is None:
-        raise Rejected("NOT_FOUND", f"client {command.client_id} has no session; connect it")
-    found = kept_of(row.value)[0]
-    if found != generation:
-        raise Rejected(
-            TAKEN_OVER,
-            f"the session of client {command.client_id} has generation {found}, and not "
-            f"{generation}: it was taken over; close the connection",
-        )

@@ -1,24 +1,25 @@
 """Connects of clients: the new connection always wins over the one of the former broker."""
 
-from collections.abc import Iterable
+from __future__ import annotations
+
+from collections.abc import Sequence
 from functools import lru_cache
+from itertools import repeat
 from struct import Struct
-from typing import Final
+from typing import Final, Self
 
 from quorate.plugin import Rejected, Txn
+from quorate.v1.batch_pb2 import BatchReply
 
 from quorate_mqtt.brokers import LiveBrokers, fence
+from quorate_mqtt.queues.keeping import HEADS, waiting_in
 from quorate_mqtt.sessions import ending
 from quorate_mqtt.sessions.families import EXPIRY, SESSIONS
 from quorate_mqtt.sessions.ledger import Ledger
-from quorate_mqtt.sessions.rows import (
-    RowsOfBroker,
-    ends_with_connection,
-    is_plain,
-    kept_of,
-    short_broker,
-)
-from quorate_mqtt.v1.sessions_pb2 import ConnectReply, Session, SessionConnect
+from quorate_mqtt.sessions.rows import BROKER_AT, PLAIN, SHORT, RowsOfBroker, pack_head, seen_in
+from quorate_mqtt.sessions.validation import are_usual, check_process
+from quorate_mqtt.shards import client_shards, column
+from quorate_mqtt.v1.sessions_pb2 import ConnectReply, ConnectSessions, Session, SessionConnect
 from quorate_mqtt.wills import delivering
 
 #: A `ConnectReply` with a generation alone, and one for a session that continues.
@@ -30,6 +31,72 @@ _present: Final = Struct("<BQBB").pack
 def _taken_over_from(broker: bytes) -> bytes:
     """Return the last part of a `ConnectReply` by the bytes of a broker's name."""
     return ConnectReply(taken_over_from=broker.decode()).SerializeToString()
+
+
+class Connects:
+    """A command that connects clients, read once."""
+
+    __slots__ = (
+        "_broker",
+        "_epoch",
+        "arrivals",
+        "cleans",
+        "client_ids",
+        "connection_ids",
+        "have_wills",
+        "intervals_s",
+        "keys",
+        "payloads",
+        "tenants",
+    )
+
+    def __init__(self, command: ConnectSessions) -> None:
+        self._broker: Final = command.broker
+        self._epoch: Final = command.broker_epoch
+        arrivals = list(command.connections)
+        self.arrivals: Final = arrivals
+        # In columns, which are read without code for each item.
+        self.tenants: Final[list[str]] = column("tenant", arrivals)
+        self.client_ids: Final[list[str]] = column("client_id", arrivals)
+        self.connection_ids: Final[list[int]] = column("connection_id", arrivals)
+        self.intervals_s: Final[list[int]] = column("expiry_interval_s", arrivals)
+        self.cleans: Final[list[bool]] = column("clean_start", arrivals)
+        self.have_wills: Final = list(map(SessionConnect.HasField, arrivals, repeat("will")))
+        self.payloads: Final[list[bytes]] = column("payload", arrivals)
+        #: The keys of the sessions.
+        self.keys: Final = client_shards(self.tenants, self.client_ids)
+
+    @classmethod
+    def usual(cls, command: ConnectSessions) -> Self | None:
+        """Return a command that is certainly valid; None for another one."""
+        check_process(command)
+        found = cls(command)
+        valid = are_usual(found.tenants, found.client_ids, found.payloads)
+        return found if valid and not any(found.have_wills) else None
+
+    @property
+    def shard_keys(self) -> list[bytes]:
+        """The keys of the sessions."""
+        return self.keys
+
+    def apply(self, txn: Txn) -> BatchReply:
+        """Connect the clients to one broker, no two of them alike."""
+        arrivals = Arrivals(txn, self._broker, self._epoch)
+        found = txn.get_values(SESSIONS, self.keys)
+        replies, refusals = arrivals.take_each(self, found)
+        answer = BatchReply(items=len(replies))
+        for position, refusal in refusals:
+            answer.refusals.add(item=position, code=refusal.code, message=refusal.message)
+        arrivals.close(len(replies) - len(refusals))
+        # Most shards have no queue: one scan saves a read for each client.
+        if any(txn.scan(HEADS, b"", b"\xff", limit=1)):
+            known = [position for position, row in enumerate(found) if row is not None]
+            heads = txn.get_values(HEADS, [self.keys[position] for position in known])
+            for position, head in zip(known, heads, strict=True):
+                if replies[position] and (queued := waiting_in(head)):
+                    replies[position] += ConnectReply(queued=queued).SerializeToString()
+        answer.replies.extend(replies)
+        return answer
 
 
 class Arrivals:
@@ -52,16 +119,15 @@ class Arrivals:
         quota = self._ledger.quota(tenant)
         if row is None:
             quota.take()
-            self._ledger.sessions[tenant] += 1
-            self._ledger.connections[self._epoch] += 1
+            self._ledger.begin(tenant, self._epoch)
             # Larger than every generation that a session of this client has had.
             generation = self._txn.revision
             self._put(arrival, client, generation, self._now_ms)
             return _NEW.pack(0x09, generation)
-        generation, epoch, created_at_ms = kept_of(row)
+        generation, epoch, created_at_ms, interval_s, tag, _ = seen_in(row)
         generation += 1
         taken_over_from, over = "", arrival.clean_start
-        if over or not is_plain(row) or epoch != self._epoch or ends_with_connection(row):
+        if over or tag != PLAIN or epoch != self._epoch or not interval_s:
             old = Session.FromString(row)
             over = over or self._is_over(arrival, old)
             if not old.disconnected_at_ms and epoch != self._epoch:
@@ -84,56 +150,70 @@ class Arrivals:
         return _present(0x09, generation, 0x10, 1)
 
     def take_each(
-        self,
-        arrivals: Iterable[SessionConnect],
-        clients: Iterable[bytes],
-        rows: Iterable[bytes | None],
-    ) -> list[bytes | Rejected]:
-        """Connect clients as `take` does, and return the answer to each, or its refusal.
+        self, connects: Connects, rows: Sequence[bytes | None]
+    ) -> tuple[list[bytes], list[tuple[int, Rejected]]]:
+        """Connect clients as `take` does; returns the answers, b"" where a client was refused.
 
         Nearly all of thousands of clients are new, or have a session that goes on, and no will: the
-        code for these is inlined, which takes half the time.
+        code for these is inlined, which takes a third of the time.
         """
-        make, epoch, ledger = self._rows.row, self._epoch, self._ledger
+        by, at, tail_of = self._rows.by, self._rows.at, self._rows.tail
+        epoch, ledger = self._epoch, self._ledger
         revision, now_ms = self._txn.revision, self._now_ms
         plain: dict[bytes, bytes] = {}
-        replies: list[bytes | Rejected] = []
-        reply = replies.append
+        replies: list[bytes] = []
+        refusals: list[tuple[int, Rejected]] = []
         new = _NEW.pack(0x09, revision)
-        tenant, left = "", None
-        for arrival, client, row in zip(arrivals, clients, rows, strict=True):
+        tenant, left, begun, size, tail = "", None, 0, -1, b""
+        for of, number, expiry_s, cleans, has_will, payload, client, row in zip(
+            connects.tenants,
+            connects.connection_ids,
+            connects.intervals_s,
+            connects.cleans,
+            connects.have_wills,
+            connects.payloads,
+            connects.keys,
+            rows,
+            strict=True,
+        ):
             try:
-                if arrival.tenant != tenant:
-                    left = ledger.quota(arrival.tenant).left
-                    tenant = arrival.tenant
-                if row is None and left is None and not arrival.HasField("will"):
-                    ledger.sessions[tenant] += 1
-                    ledger.connections[epoch] += 1
-                    plain[client] = make(revision, now_ms, arrival, has_will=False)
-                    reply(new)
-                    continue
-                if row is not None and not arrival.HasField("will") and not arrival.clean_start:
-                    generation, old_epoch, created_at_ms = kept_of(row)
-                    here = old_epoch == epoch
-                    if (
-                        is_plain(row)
-                        and not ends_with_connection(row)
-                        and (here or short_broker(row))
-                    ):
-                        generation += 1
-                        plain[client] = make(generation, created_at_ms, arrival, has_will=False)
-                        present = _present(0x09, generation, 0x10, 1)
-                        if not here:
-                            ledger.take_over(old_epoch, epoch)
-                            present += _taken_over_from(short_broker(row))
-                        reply(present)
-                        continue
-                reply(self.take(arrival, client, row))
+                if of != tenant:
+                    ledger.begin(tenant, epoch, begun)
+                    tenant, begun = "", 0
+                    left = ledger.quota(of).left
+                    tenant = of
+                usual = not has_will
+                if row is None:
+                    generation, created_at_ms, reply = revision, now_ms, new
+                    usual = usual and left is None
+                    begun += usual
+                else:
+                    generation, before, created_at_ms, interval_s, tag, named = seen_in(row)
+                    generation += 1
+                    reply = _present(0x09, generation, 0x10, 1)
+                    usual = usual and not cleans and tag == PLAIN and interval_s > 0
+                    if usual and before != epoch:
+                        usual = named <= SHORT
+                        if usual:
+                            ledger.take_over(before, epoch)
+                            reply += _taken_over_from(row[BROKER_AT : BROKER_AT + named])
+                if usual:
+                    if len(payload) != size:
+                        size = len(payload)
+                        tail = tail_of(size)
+                    head = pack_head(
+                        0x09, generation, by, created_at_ms, at, number, 0x35, expiry_s
+                    )
+                    plain[client] = head + tail + payload
+                else:
+                    reply = self.take(connects.arrivals[len(replies)], client, row)
             except Rejected as refusal:
-                tenant = ""
-                reply(refusal)
+                refusals.append((len(replies), refusal))
+                reply = b""
+            replies.append(reply)
+        ledger.begin(tenant, epoch, begun)
         self._txn.put_each(SESSIONS, plain)
-        return replies
+        return replies, refusals
 
     def close(self, connects: int) -> None:
         """Write the counts after this many connects were accepted."""

@@ -37,6 +37,11 @@ class Ledger:
             quota = self._quotas[tenant] = quota_left(self._txn, tenant)
         return quota
 
+    def begin(self, tenant: str, epoch: int, sessions: int = 1) -> None:
+        """Count new sessions whose clients a broker serves, by its registration."""
+        self.sessions[tenant] += sessions
+        self.connections[epoch] += sessions
+
     def take_over(self, old: int, new: int) -> None:
         """Count a client that another broker takes over, by the registrations of the two."""
         self.connections[old] -= 1

@@ -24,9 +24,11 @@ from quorate.plugin import (
 from quorate_mqtt.brokers import LiveBrokers
 from quorate_mqtt.names import check_identity
 from quorate_mqtt.sessions import apply, ledger, validation
+from quorate_mqtt.sessions.connecting import Connects
 from quorate_mqtt.sessions.families import SESSIONS
 from quorate_mqtt.sessions.ledger import departs
 from quorate_mqtt.sessions.tables import TABLE
+from quorate_mqtt.sessions.updating import Updates
 from quorate_mqtt.shards import GROUP, client_shard
 from quorate_mqtt.v1 import sessions_pb2 as pb
 from quorate_mqtt.v1.wills_pb2 import Will
@@ -137,14 +139,14 @@ SESSION: Final[Resource[pb.Session]] = Resource(
         "Connect": Verb(
             apply_all=apply.connect_sessions,
             check=Checks(command=validation.check_connects, item=validation.check_arrival),
-            item=Item(key=_client, reply=pb.ConnectReply),
+            item=Item(key=_client, read=Connects.usual, reply=pb.ConnectReply),
             reads=(BROKERS,),
             examples=(_CONNECTS,),
         ),
         "Update": Verb(
             apply_all=apply.update_sessions,
             check=Checks(command=validation.check_updates, item=validation.check_update),
-            item=Item(key=_client, reply=pb.UpdateSessionReply),
+            item=Item(key=_client, read=Updates.usual, reply=pb.UpdateSessionReply),
             examples=(
                 pb.UpdateSession(**_ADA, generation=1, payload=b"inflight=1", expiry_interval_s=60),
             ),

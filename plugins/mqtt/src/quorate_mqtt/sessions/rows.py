@@ -13,17 +13,21 @@ from quorate_mqtt.v1.sessions_pb2 import Session, SessionConnect
 #: connection_id, expiry_interval_s.
 _HEAD: Final = Struct("<BQBQBQBQBQBI")
 _HEAD_BYTES: Final = _HEAD.size
-_pack_head: Final = _HEAD.pack
+#: The same with what `RowsOfBroker` has packed: generation, `by`, created_at_ms, `at`,
+#: connection_id, expiry_interval_s.
+pack_head: Final = Struct("<BQ10sQ10sQBI").pack
+_TAGGED: Final = Struct("<BQB")
 _EXPIRY: Final = Struct("<I")
 _EXPIRY_AT: Final = _HEAD_BYTES - _EXPIRY.size
-_NO_EXPIRY: Final = bytes(_EXPIRY.size)
-#: The tag of the broker's name, which follows the head if there is no disconnect and no will.
-_BROKER_TAG: Final = 0x4A
+#: Generation, broker_epoch, created_at_ms, expiry_interval_s, and the two bytes after the head.
+seen_in: Final = Struct("<xQxQxQ18xxIBB").unpack_from
+#: The first of these bytes in a plain row, whose client is connected and has no will: the tag of
+#: the broker's name.
+PLAIN: Final = 0x4A
+#: The largest length that is written in one byte: the second one, then, and the name follows.
+SHORT: Final = 0x7F
+BROKER_AT: Final = _HEAD_BYTES + 2
 _HAS_WILL: Final = b"\x40\x01"
-#: The largest length that is written in one byte.
-_SHORT: Final = 0x7F
-
-
 _KEPT: Final = Struct("<xQxQxQ")
 
 
@@ -33,47 +37,35 @@ def kept_of(row: bytes) -> tuple[int, int, int]:
     return generation, epoch, created_at_ms
 
 
-def is_plain(row: bytes) -> bool:
-    """Return whether a client is connected, and has no will."""
-    return row[_HEAD_BYTES] == _BROKER_TAG
-
-
-def ends_with_connection(row: bytes) -> bool:
-    """Return whether a session does not outlive its connection."""
-    return row[_EXPIRY_AT:_HEAD_BYTES] == _NO_EXPIRY
-
-
-def short_broker(row: bytes) -> bytes:
-    """Return the name of the broker in a plain row; b"" if that is too long to be read here."""
-    size = row[_HEAD_BYTES + 1]
-    return b"" if size > _SHORT else row[_HEAD_BYTES + 2 : _HEAD_BYTES + 2 + size]
-
-
 class RowsOfBroker:
     """The rows of clients that connect to one broker at one time."""
 
-    __slots__ = ("_broker", "_connected_at_ms", "_epoch", "_tails")
+    __slots__ = ("_broker", "_tails", "at", "by")
 
     def __init__(self, broker: str, epoch: int, connected_at_ms: int) -> None:
         self._broker: Final = _broker_part(broker)
-        self._epoch: Final = epoch
-        self._connected_at_ms: Final = connected_at_ms
-        #: By the length of the payload: the bytes between head and payload of a row without a will.
-        self._tails: Final[dict[int, bytes]] = {0: self._broker}
+        #: For `pack_head`.
+        self.by: Final = _TAGGED.pack(0x11, epoch, 0x19)
+        self.at: Final = _TAGGED.pack(0x21, connected_at_ms, 0x29)
+        self._tails: Final[dict[int, bytes]] = {}
+
+    def tail(self, payload_size: int) -> bytes:
+        """Return the bytes between head and payload of a row without a will."""
+        tail = self._tails.get(payload_size)
+        if tail is None:
+            tail = self._tails[payload_size] = self._broker + payload_head(payload_size)
+        return tail
 
     def row(
         self, generation: int, created_at_ms: int, arrival: SessionConnect, *, has_will: bool
     ) -> bytes:
         """Return the row of a client."""
-        payload = arrival.payload
-        tail = self._tails.get(len(payload))
-        if tail is None:
-            tail = self._tails[len(payload)] = self._broker + _payload_head(len(payload))
-        head = _pack_head(
-            0x09, generation, 0x11, self._epoch, 0x19, created_at_ms, 0x21, self._connected_at_ms,
-            0x29, arrival.connection_id, 0x35, arrival.expiry_interval_s,
+        head = pack_head(
+            0x09, generation, self.by, created_at_ms, self.at, arrival.connection_id,
+            0x35, arrival.expiry_interval_s,
         )  # fmt: skip
-        return head + _HAS_WILL + tail + payload if has_will else head + tail + payload
+        payload = arrival.payload
+        return head + _HAS_WILL * has_will + self.tail(len(payload)) + payload
 
 
 class ImportedRows:
@@ -88,27 +80,23 @@ class ImportedRows:
 
     def start(self, expiry_interval_s: int, payload_size: int) -> bytes:
         """Return the bytes before the payload in the row of a client."""
-        head = _pack_head(
+        head = _HEAD.pack(
             0x09, self._generation, 0x11, 0, 0x19, self._imported_at_ms, 0x21, 0, 0x29, 0,
             0x35, expiry_interval_s,
         )  # fmt: skip
-        return head + self._left + (_payload_head(payload_size) if payload_size else b"")
-
-
-def payload_part(payload: bytes) -> bytes:
-    """Return a payload as encoded in a row."""
-    return _payload_head(len(payload)) + payload if payload else b""
+        return head + self._left + payload_head(payload_size)
 
 
 def updated_row(row: bytes, expiry_interval_s: int | None, payload: bytes | None) -> bytes | None:
     """Return a plain row with the given fields replaced; None if the row must be decoded first."""
-    if not is_plain(row) or row[_HEAD_BYTES + 1] > _SHORT:
+    *_, tag, size = seen_in(row)
+    if tag != PLAIN or size > SHORT:
         return None
-    end = _HEAD_BYTES + 2 + row[_HEAD_BYTES + 1]
+    end = BROKER_AT + size
     head = row[:_HEAD_BYTES]
     if expiry_interval_s is not None:
         head = row[:_EXPIRY_AT] + _EXPIRY.pack(expiry_interval_s)
-    kept = row[end:] if payload is None else payload_part(payload)
+    kept = row[end:] if payload is None else payload_head(len(payload)) + payload
     return b"".join((head, row[_HEAD_BYTES:end], kept))
 
 
@@ -118,5 +106,6 @@ def _broker_part(broker: str) -> bytes:
 
 
 @lru_cache(maxsize=4_096)
-def _payload_head(size: int) -> bytes:
-    return Session(payload=bytes(size)).SerializeToString()[:-size]
+def payload_head(size: int) -> bytes:
+    """Return the bytes before a payload of this size in a row: none before an empty one."""
+    return Session(payload=bytes(size)).SerializeToString()[: -size or None]

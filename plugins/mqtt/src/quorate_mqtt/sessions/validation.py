@@ -4,15 +4,15 @@ Commands with thousands of items are checked at every entry point: most items ar
 a quick check.
 """
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from functools import lru_cache
-from operator import attrgetter
-from typing import Any, Final
+from typing import Final
 
 from quorate.plugin import Invalid
-from quorate.plugin.checking import check_bytes, check_name
+from quorate.plugin.checking import check_bytes, check_each, check_name
 
 from quorate_mqtt.names import check_epoch, check_identity, check_qos, check_topic_name
+from quorate_mqtt.shards import column
 from quorate_mqtt.v1 import sessions_pb2 as pb, wills_pb2
 
 #: Maximum size of a broker's payload in a session, in bytes.
@@ -28,9 +28,7 @@ _SHORT: Final = 128
 def check_connects(command: pb.ConnectSessions) -> None:
     """Reject a batch with an invalid connect, and name its position."""
     check_process(command)
-    _check_each(
-        "connections", command.connections, lambda each: not each.HasField("will"), check_arrival
-    )
+    check_each("connections", command.connections, check_arrival)
 
 
 def check_process(command: pb.ConnectSessions) -> None:
@@ -56,7 +54,7 @@ def check_update(command: pb.UpdateSession, path: str) -> None:
 
 def check_updates(command: pb.UpdateSessions) -> None:
     """Reject a batch with an invalid update, and name its position."""
-    _check_each("sessions", command.sessions, attrgetter("generation"), check_update)
+    check_each("sessions", command.sessions, check_update)
 
 
 def check_disconnect(command: pb.DisconnectSession, path: str) -> None:
@@ -72,7 +70,10 @@ def check_delete(command: pb.DeleteSession, path: str) -> None:
 
 def check_imports(command: pb.ImportSessions) -> None:
     """Reject a batch with an invalid session, and name its position."""
-    _check_each("sessions", command.sessions, attrgetter("expiry_interval_s"), check_import)
+    sessions = list(command.sessions)
+    usual = are_usual(*(column(each, sessions) for each in ("tenant", "client_id", "payload")))
+    if not usual or not all(column("expiry_interval_s", sessions)):
+        check_each("sessions", sessions, check_import)
 
 
 def check_import(command: pb.ImportSession, path: str) -> None:
@@ -107,13 +108,22 @@ def are_usual_imports(
 ) -> bool:
     """Return whether `is_usual_import` holds for each of one or more sessions."""
     return (
-        min(map(len, client_ids)) > 0
-        and max(map(len, client_ids)) <= _SHORT
-        and "".join(client_ids).isprintable()
-        and min(expiry_intervals_s) > 0
+        min(expiry_intervals_s) > 0
         and max(expiry_intervals_s) <= NEVER
-        and max(map(len, filter(None, payloads)), default=0) <= LARGEST_PAYLOAD
+        and are_usual(tenants, client_ids, payloads)
+    )
+
+
+def are_usual(
+    tenants: Sequence[str], client_ids: Sequence[str], payloads: Iterable[bytes | None]
+) -> bool:
+    """Return whether clients and what is kept for them are certainly valid; a quick check."""
+    return (
+        min(map(len, client_ids), default=1) > 0
+        and max(map(len, client_ids), default=0) <= _SHORT
+        and "".join(client_ids).isprintable()
         and all(map(_is_name, set(tenants)))
+        and max(map(len, filter(None, payloads)), default=0) <= LARGEST_PAYLOAD
     )
 
 
@@ -138,27 +148,6 @@ def check_will(will: wills_pb2.Will, path: str) -> None:
     check_qos(f"{path}qos", will.qos)
     check_bytes(f"{path}payload", will.payload, LARGEST_WILL)
     check_bytes(f"{path}properties", will.properties, LARGEST_WILL)
-
-
-def _check_each(
-    field: str,
-    items: Iterable[Any],
-    is_usual: Callable[[Any], object],
-    check: Callable[[Any, str], None],
-) -> None:
-    """Reject the first item that fails `check`; only unusual items are passed to it."""
-    known: set[str] = set()
-    for position, item in enumerate(items):
-        client_id = item.client_id
-        if not (
-            item.tenant in known
-            and 0 < len(client_id) <= _SHORT
-            and client_id.isprintable()
-            and len(item.payload) <= LARGEST_PAYLOAD
-            and is_usual(item)
-        ):
-            check(item, f"{field}[{position}].")
-            known.add(item.tenant)
 
 
 def _check_generation(generation: int, path: str) -> None:

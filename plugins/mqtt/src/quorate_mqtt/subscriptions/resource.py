@@ -8,9 +8,9 @@ from quorate.plugin.checking import check_bytes, check_most, check_name
 from quorate.plugin.resource import column_of, from_columns
 
 from quorate_mqtt.names import check_identity, check_qos, check_topic_filter
-from quorate_mqtt.sessions.apply import TAKEN_OVER
 from quorate_mqtt.sessions.families import SESSIONS, SUBSCRIPTIONS
 from quorate_mqtt.sessions.rows import kept_of
+from quorate_mqtt.sessions.updating import TAKEN_OVER
 from quorate_mqtt.shards import GROUP, client_shard
 from quorate_mqtt.subscriptions.gathering import SubscriptionGathering
 from quorate_mqtt.topic_filters import group_of
