@@ -26,6 +26,7 @@ from quorate.storage.engine.port import Batch
 from quorate.testing import PluginConformance, logs, subject
 from quorate.testing.shard import Entry, MemoryShard, Outcome
 from quorate.testing.vocabulary import files_of
+from quorate.v1.batch_pb2 import BatchReply
 
 CHECKS = [name for name, _ in inspect.getmembers(PluginConformance) if name.startswith("test_")]
 V1 = "kit_sample.v1"
@@ -94,6 +95,34 @@ def declared(**changes: Callable[[Any], Any]) -> Break:
 
 def with_first(**changes: Any) -> Callable[[tuple[Any, ...]], tuple[Any, ...]]:
     return lambda items: (replace(items[0], **changes), *items[1:])
+
+
+class ReadNotes:
+    """What is read of a batch of notes."""
+
+    def __init__(self, command: Any) -> None:
+        self.command = command
+        self.keys = [keys.pack(note.owner) for note in command.notes]
+        self.shard_keys = self.keys
+
+    def apply(self, txn: Txn) -> BatchReply:
+        for key, note in zip(self.keys, self.command.notes, strict=True):
+            txn.put("sample.notes", key, note.SerializeToString())
+        return BatchReply(items=len(self.keys))
+
+
+class MisreadNotes(ReadNotes):
+    def __init__(self, command: Any) -> None:
+        super().__init__(command)
+        self.shard_keys = self.keys[::-1]
+
+
+def reads(read: Callable[[Any], Any]) -> Break:
+    def of_notes(commands: tuple[Any, ...]) -> tuple[Any, ...]:
+        first, batch, *others = commands
+        return first, replace(batch, items=replace(batch.items, read=read)), *others
+
+    return declared(commands=of_notes)
 
 
 def meddle(shard: MemoryShard) -> None:
@@ -321,6 +350,21 @@ BREACHES: list[tuple[str, Break, str]] = [
         "test_examples_meet_no_bug",
         handled("EraseNote", lambda txn, _: vars(Memory)["owner"]),
         "command kit_sample.v1.EraseNote failed at index 4 with KeyError: 'owner'",
+    ),
+    (
+        "test_what_is_read_of_a_batch_is_executed_as_its_message_is",
+        reads(lambda _: None),
+        "`read` reads no kit_sample.v1.WriteNotes of the log: give one",
+    ),
+    (
+        "test_what_is_read_of_a_batch_is_executed_as_its_message_is",
+        reads(MisreadNotes),
+        "what `read` reads of kit_sample.v1.WriteNotes has other keys than its items",
+    ),
+    (
+        "test_what_is_read_of_a_batch_is_executed_as_its_message_is",
+        reads(ReadNotes),
+        "what `read` reads of kit_sample.v1.WriteNotes has another outcome than its message",
     ),
     (
         "test_a_command_writes_only_its_own_shard_key",

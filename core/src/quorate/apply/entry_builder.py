@@ -218,10 +218,12 @@ class EntryBuilder:
         txn = self.txn(layer, handler.scope, revision, command.copies, carry_out)
         reply = b""
         try:
-            if command.read is not None:
-                answer = command.read.apply(txn)
-            else:
-                answer = handler.apply(txn, handler.parse(command.payload))
+            read = command.read
+            answer = (
+                handler.apply(txn, handler.parse(command.payload))
+                if read is None
+                else read.apply(txn)
+            )
             if answer is not None:
                 reply = _serialized(answer)
         except Rejected as error:

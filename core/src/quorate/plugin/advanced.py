@@ -31,6 +31,7 @@ if TYPE_CHECKING:
         ConsoleAction,
         ConsolePage,
         FileLoad,
+        ReadBatch,
         Removal,
         Table,
         constant_key,
@@ -95,6 +96,7 @@ __all__ = [
     "OpenPort",
     "OrderedCommands",
     "OutcomeUnknownError",
+    "ReadBatch",
     "Remake",
     "Removal",
     "ServicePort",
@@ -143,7 +145,7 @@ __getattr__ = lazily(
         "quorate.plugin.console": "Demo DemoScene",
         "quorate.plugin.declarations": (
             "CONSTANT_KEY METADATA_GROUP Alert Column ColumnLoad ConsoleAction ConsolePage "
-            "FileLoad Removal Table constant_key"
+            "FileLoad ReadBatch Removal Table constant_key"
         ),
         "quorate.plugin.fences": "FENCE_NAMES FenceNames",
         "quorate.plugin.gathering": "Gathering",

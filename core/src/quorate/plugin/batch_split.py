@@ -70,6 +70,8 @@ def split(
     # Read once: each access to an item of a repeated field creates a new object.
     requested: Sequence[Any] = list(items.get(message))
     left_out: dict[int, ItemRefusal] = {}
+    named: Sequence[bytes]
+    found: Sequence[bytes]
     if read is None:
         named = found = list(map(items.shard_key, requested))
         # Where the key is the shard key, it is computed once.

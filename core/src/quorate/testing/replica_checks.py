@@ -109,6 +109,39 @@ class ReplicaChecks(Subject):
                 compared += found is not None
             assert compared, f"no {write} of the log has a row that `shard_keys` takes: give one"
 
+    def test_what_is_read_of_a_batch_is_executed_as_its_message_is(self) -> None:
+        """A batch that `Items.read` reads has the keys of its items, and the same outcome."""
+        catalog = self._catalog()
+        left = {
+            command.message.DESCRIPTOR.full_name
+            for command in self._declared().commands
+            if command.items is not None and command.items.read is not None
+        }
+        wanted = sorted(left)
+        for group, entries in self._entries().items() if wanted else ():
+            shard, other = self._shard(group), self._shard(group)
+            for entry in entries:
+                [logged] = entry.commands
+                items = catalog.commands[logged.type].items if logged.type in wanted else None
+                if items is not None and items.read is not None:
+                    message = catalog.commands[logged.type].message.FromString(logged.payload)
+                    read, asked = items.read(message), items.get(message)
+                    if read is not None:
+                        found = [list(read.shard_keys), list(read.keys)]
+                        keys_of = (items.shard_key, items.key or items.shard_key)
+                        assert found == [list(map(each, asked)) for each in keys_of], (
+                            f"what `read` reads of {logged.type} has other keys than its items"
+                        )
+                        left.discard(logged.type)
+                        logged = logged._replace(read=read)
+                [outcome] = shard.apply([entry])
+                [again] = other.apply([replace(entry, commands=(logged,))])
+                same = (outcome.reply, repr(outcome.failure), outcome.events, shard.digest())
+                assert same == (again.reply, repr(again.failure), again.events, other.digest()), (
+                    f"what `read` reads of {logged.type} has another outcome than its message"
+                )
+        assert not left, f"`read` reads no {', '.join(sorted(left))} of the log: give one"
+
     def _loaded(
         self, catalog: Catalog
     ) -> Iterator[tuple[str, Table, str, list[tuple[list[Entry], Message]]]]:

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, given, settings, strategies as st
-from quorate.plugin import Invalid, keys
+from quorate.plugin import Invalid, Txn, keys
 from quorate.plugin.batch_split import ShardCommand, ShardReply, join, refused, split, within
 from quorate.plugin.catalog import Catalog
 from quorate.plugin.shard_id import ShardId
@@ -51,6 +51,33 @@ def test_a_batch_of_one_shard_is_not_made_anew(catalog: Catalog, batch: Batch) -
     [part] = cut(catalog, message, 1)
     assert part.message is message
     assert part.positions == (0, 1, 2)
+
+
+class ReadOwners:
+    """What is read of a batch: its keys are not those of its items, to be told apart."""
+
+    def __init__(self, *owners: str) -> None:
+        self.keys = self.shard_keys = [keys.pack(owner) for owner in owners]
+
+    def apply(self, txn: Txn) -> BatchReply:
+        raise NotImplementedError
+
+
+def test_what_was_read_of_a_batch_goes_on_with_the_whole_of_it_alone(
+    catalog: Catalog, batch: Batch
+) -> None:
+    read = ReadOwners("x", "y", "z")
+
+    [whole] = cut(catalog, batch("abc"), 1, read=read)
+    parts = cut(catalog, batch("abc"), 20, read=read)
+    [rest] = cut(catalog, batch("abc"), 1, read=ReadOwners("x", "x", "z"))
+
+    assert whole.read is read
+    assert set(whole.slots) == {slot_of(keys.pack(owner)) for owner in "xyz"}
+    assert len(parts) == 3
+    assert [part.read for part in parts] == [None] * 3
+    assert (rest.positions, rest.read) == ((0, 2), None)
+    assert "has the key of notes[0]" in rest.refused[0].message
 
 
 def test_refused_items_stand_at_their_place(catalog: Catalog, batch: Batch) -> None:

@@ -1,12 +1,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import pytest
 from quorate.apply.entries import LoggedCommand
 from quorate.config.sections import LimitsSection
-from quorate.plugin import Invalid, Rejected, keys
+from quorate.plugin import Command, Invalid, Rejected, Txn, keys
 from quorate.plugin.catalog import Catalog
 from quorate.plugin.shard_id import ShardId
 from quorate.plugin.slots import slot_of
@@ -14,6 +15,7 @@ from quorate.shards.refusals import UnknownShardError
 from quorate.shards.routing import routes as routing
 from quorate.shards.routing.slot_map import SlotMap
 from quorate.topology.commands.routes import ROUTES
+from quorate.v1.batch_pb2 import BatchReply
 from quorate.v1.control_pb2 import OpenSession
 
 LIMITS = LimitsSection(key_bytes=20, value_bytes=100, command_bytes=1_000, batch_items=4)
@@ -61,6 +63,39 @@ def test_what_is_too_large_is_refused_by_its_field(
 def test_a_plugin_judges_its_own_message(catalog: Catalog, pb: Any) -> None:
     with pytest.raises(Invalid, match="owner: must not be empty"):
         check(catalog, pb.WriteNote())
+
+
+class ReadNotes:
+    def __init__(self, command: Any) -> None:
+        self.keys = self.shard_keys = [keys.pack(note.owner) for note in command.notes]
+
+    def apply(self, txn: Txn) -> BatchReply:
+        raise NotImplementedError
+
+
+def test_what_its_plugin_has_read_is_not_judged_again(
+    catalog: Catalog, pb: Any, batch: Callable[[str], Any]
+) -> None:
+    def read(command: Any) -> ReadNotes | None:
+        return None if command.notes[0].owner == "unusual" else ReadNotes(command)
+
+    def judge(_: Any) -> None:
+        raise Invalid("notes", "must be usual")
+
+    command: Command[Any] = catalog.commands["kit_sample.v1.WriteNotes"]
+    assert command.items is not None
+    command = replace(command, validate=judge, items=replace(command.items, read=read))
+    slot_map = SlotMap.initial({"sample": 1})
+
+    refused, found = routing.checked(command, batch("ab"), LIMITS)
+    [part] = routing.route(command, batch("ab"), slot_map, LIMITS, refused, found)
+
+    assert isinstance(found, ReadNotes)
+    assert (refused, part.read) == ((), found)
+    with pytest.raises(Invalid, match="notes: must be usual"):
+        routing.checked(command, pb.WriteNotes(notes=[pb.WriteNote(owner="unusual")]), LIMITS)
+    with pytest.raises(Invalid, match="notes: a batch of 5 items"):
+        routing.checked(command, batch("abcde"), LIMITS)
 
 
 def test_public_lanes_take_public_commands_alone(catalog: Catalog, pb: Any) -> None:

@@ -118,6 +118,14 @@ _CONNECTS: Final = pb.ConnectSessions(
         ),
     ],
 )
+_CONNECTS_AGAIN: Final = pb.ConnectSessions(
+    broker="broker-1",
+    broker_epoch=1,
+    connections=[
+        pb.SessionConnect(**_BEN, connection_id=8, expiry_interval_s=60, payload=b"inflight=0"),
+        pb.SessionConnect(**_ADA, connection_id=9, expiry_interval_s=3_600),
+    ],
+)
 
 SESSION: Final[Resource[pb.Session]] = Resource(
     family=SESSIONS,
@@ -141,7 +149,7 @@ SESSION: Final[Resource[pb.Session]] = Resource(
             check=Checks(command=validation.check_connects, item=validation.check_arrival),
             item=Item(key=_client, read=Connects.usual, reply=pb.ConnectReply),
             reads=(BROKERS,),
-            examples=(_CONNECTS,),
+            examples=(_CONNECTS, _CONNECTS_AGAIN),
         ),
         "Update": Verb(
             apply_all=apply.update_sessions,
