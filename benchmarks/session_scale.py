@@ -34,6 +34,7 @@ from quorate_mqtt.v1.sessions_pb2 import (
     CONNECTION_STATE_DISCONNECTED,
     DisconnectSession,
 )
+from systems.system import server_cpu_s
 
 #: It is told how far something has come when this part of it is done.
 STEPS: Final = 10
@@ -84,6 +85,9 @@ class Storm:
     p50_ms: float
     p99_ms: float
     worst_ms: float
+    #: Processor time for one client: of all nodes together, and of the process that asks.
+    nodes_us: float
+    asker_us: float
     errors: int
     #: Of three brokers, in all this time.
     heartbeats: int
@@ -203,9 +207,11 @@ async def storm(cluster: Cluster, options: argparse.Namespace) -> Storm:
                     if len(took) % max(1, wanted // STEPS) == 0:
                         tell(f"{len(took)} clients are back after {began - start:.1f} s")
 
-        start = time.perf_counter()
+        servers, asker, start = server_cpu_s(net.pids), time.process_time(), time.perf_counter()
         await asyncio.gather(*map(reconnect, range(options.coroutines)))
         seconds = time.perf_counter() - start
+        asker = time.process_time() - asker
+        servers = server_cpu_s(net.pids) - servers
         tell_errors(errors)
         after = resident_each_mb(net.pids)
         # The heartbeats that were under way have been answered by then, or are missed.
@@ -224,6 +230,8 @@ async def storm(cluster: Cluster, options: argparse.Namespace) -> Storm:
         p50_ms=p50_ms,
         p99_ms=p99_ms,
         worst_ms=max(took) * 1e3,
+        nodes_us=servers / len(took) * 1e6,
+        asker_us=asker / len(took) * 1e6,
         errors=errors.total(),
         heartbeats=sum(each.sent for each in net.pulses),
         heartbeats_missed=net.missed,
