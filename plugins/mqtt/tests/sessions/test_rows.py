@@ -1,4 +1,10 @@
+from itertools import cycle, islice
+
 import pytest
+from quorate.plugin import keys
+from quorate.plugin.resource.binding import bind
+from quorate.plugin.resource.handlers import shown
+from quorate_mqtt.sessions.resource import SESSION
 from quorate_mqtt.sessions.rows import (
     PLAIN,
     ImportedRows,
@@ -7,7 +13,8 @@ from quorate_mqtt.sessions.rows import (
     seen_in,
     updated_row,
 )
-from quorate_mqtt.v1.sessions_pb2 import Session, SessionConnect
+from quorate_mqtt.shards import client_shards
+from quorate_mqtt.v1.sessions_pb2 import KeyedSession, Session, SessionConnect
 
 
 def is_plain(row: bytes) -> bool:
@@ -122,3 +129,23 @@ def test_rows_of_equally_long_payloads_are_not_mixed_up() -> None:
     made = [rows.row(7, 1_000, arrival, has_will=False) for arrival in arrivals]
 
     assert [Session.FromString(row).payload for row in made] == [b"a", b"b", b"", b"a"]
+
+
+@pytest.mark.parametrize("client_id", ["ada", "日本", "a\x00b", "\x02", "", "x" * 200])
+@pytest.mark.parametrize("tenant", ["acme", "a\x00", ""])
+def test_an_answer_has_the_parts_of_the_key_whatever_they_hold(tenant: str, client_id: str) -> None:
+    row = connected(b"kept")
+
+    answer = shown(bind(SESSION))(keys.pack(tenant, client_id), row, 9)
+
+    expected = KeyedSession.FromString(row)
+    expected.tenant, expected.client_id, expected.revision = tenant, client_id, 9
+    assert KeyedSession.FromString(answer) == expected
+
+
+@pytest.mark.parametrize("client_ids", [[], ["ada"], ["ada", "日本", "x" * 200], ["a\x00", "b\nc"]])
+@pytest.mark.parametrize("tenants", [["acme"], ["a\x00"], ["a\nb"], ["acme", "other", "a\x00"]])
+def test_keys_of_many_clients_are_those_of_each(tenants: list[str], client_ids: list[str]) -> None:
+    of = list(islice(cycle(tenants), len(client_ids)))
+
+    assert client_shards(of, client_ids) == list(map(keys.pack, of, client_ids))

@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from itertools import compress
 from typing import Any, Final, NoReturn, TypeVar
 
+from google.protobuf.descriptor import FieldDescriptor
 from google.protobuf.message import Message
 
 from quorate.plugin import keys
@@ -25,7 +26,7 @@ from quorate.plugin.resource.binding import (
 from quorate.plugin.resource.declaration import Resource
 from quorate.plugin.resource.owners import Owners, deleting, refuse_deleting
 from quorate.plugin.resource.removing import Remover, expire_of, keep_row, sweep_of
-from quorate.plugin.splicing import embedded, number
+from quorate.plugin.splicing import embedded, head, number
 from quorate.plugin.transaction import Reader, Row, Txn
 from quorate.plugin.updates import Updates, updated
 from quorate.v1.batch_pb2 import BatchReply
@@ -66,13 +67,27 @@ def shown(binding: Binding) -> Callable[[bytes, bytes, int], bytes]:
     revised = answer.DESCRIPTOR.fields_by_name.get("revision")
     held = answer.DESCRIPTOR.fields_by_name if binding.keyed is answer else {}
     names = [name in held for name in binding.resource.key]
+    of_text = [
+        held[name].number
+        for name in binding.resource.key
+        if name in held and held[name].type == FieldDescriptor.TYPE_STRING
+    ]
+    are_texts = len(of_text) == len(names) > 0
 
-    def show(key: bytes, row: bytes, revision: int) -> bytes:
+    def named(key: bytes) -> bytes:
+        """Return the fields of the key: the packed form of text without zeros is cut up."""
+        if are_texts:
+            *texts, rest = key.split(b"\0")
+            if not rest and len(texts) == len(of_text) and b"\2" not in texts:
+                fields = zip(of_text, texts, strict=True)
+                return b"".join([head(field, len(text) - 1) + text[1:] for field, text in fields])
         pairs = zip(binding.resource.key, keys.unpack(key), strict=True)
         parts: dict[str, Any] = dict(compress(pairs, names))
-        named = answer(**parts).SerializeToString() if parts else b""
+        return answer(**parts).SerializeToString() if parts else b""
+
+    def show(key: bytes, row: bytes, revision: int) -> bytes:
         stamp = number(revised.number, revision) if revised is not None else b""
-        return named + (embedded(of_row, row) if of_row else row) + stamp
+        return named(key) + (embedded(of_row, row) if of_row else row) + stamp
 
     return show
 

@@ -83,7 +83,10 @@ class Reads:
     def _run_read(self, reader: Reader, query: Any) -> Iterator[StoredRow]:
         for part in in_parts(query.keys, AT_A_TIME):
             for row in reader.get_rows(self.family, part):
-                yield StoredRow() if row is None else StoredRow(**row._asdict())
+                if row is None:
+                    yield StoredRow()
+                else:
+                    yield StoredRow(key=row.key, value=row.value, revision=row.revision)
 
     def _run_scan(self, reader: Reader, query: Any) -> Iterator[StoredRow]:
         limit = min(query.limit or LARGEST_PAGE + 1, LARGEST_PAGE + 1)
@@ -188,13 +191,22 @@ class Reads:
         check_count(read.many, named, binding.resource.serving.lookups)
         if not named:
             return b""
-        for position, each in enumerate(named):
-            if isinstance(each, str):
-                check_part(binding, binding.resource.key[0], each, f"{read.many}[{position}]")
-            else:
-                check_key_of(binding, each, f"{read.many}[{position}].")
-        key_of = keys.pack if isinstance(named[0], str) else binding.key_of
-        found = await self.rows(node, list(map(key_of, named)), request)
+        columns = [named]
+        if not isinstance(named[0], str):
+            columns = [list(map(attrgetter(name), named)) for name in binding.resource.key]
+        try:
+            for name, values in zip(binding.resource.key, columns, strict=False):
+                for value in dict.fromkeys(values):
+                    check_part(binding, name, value, name)
+        except Invalid:
+            for position, each in enumerate(named):
+                if isinstance(each, str):
+                    check_part(binding, binding.resource.key[0], each, f"{read.many}[{position}]")
+                else:
+                    check_key_of(binding, each, f"{read.many}[{position}].")
+            raise
+        wanted = list(map(keys.pack, *columns)) if columns else [b""] * len(named)
+        found = await self.rows(node, wanted, request)
         show, wrap, each_answered = shown(binding), *_wrapping(binding, read)
         return b"".join(
             wrap(None if row is None else show(row.key, row.value, row.revision))
