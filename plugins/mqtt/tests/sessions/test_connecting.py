@@ -1,3 +1,4 @@
+import random
 from collections.abc import Callable
 from typing import Any
 
@@ -5,6 +6,7 @@ import pytest
 from quorate.plugin import Rejected, keys
 from quorate.testing import MemoryTxn
 from quorate_mqtt.activity import counted
+from quorate_mqtt.session_quota.quota import COUNTS
 from quorate_mqtt.sessions.apply import connect_sessions, update_sessions
 from quorate_mqtt.sessions.connecting import Arrivals
 from quorate_mqtt.sessions.families import (
@@ -134,6 +136,55 @@ def test_the_quick_path_of_a_batch_takes_over_as_the_careful_one_does(
     assert counted(quick) == counted(careful)
     assert counted(quick).take_overs == 3
     assert quick.rows(SESSIONS) == careful.rows(SESSIONS)
+
+
+@pytest.mark.parametrize("limit", [None, 7])
+@pytest.mark.parametrize("seed", range(6))
+def test_a_batch_of_all_kinds_connects_each_as_the_careful_way_does(
+    shard: Shard, client: Client, seed: int, limit: int | None
+) -> None:
+    limits = {} if limit is None else {"mqtt.sessions": limit}
+    quick, careful = (shard(north=1, south=2, limits=limits) for _ in range(2))
+    for txn in (quick, careful):
+        for name in ("here", "will", "left", "clean"):
+            connect(txn, client(name, will=5 if name == "will" else None), "south", 2)
+        connect(txn, client("ending", expiry=0), "south", 2)
+        connect(txn, client("there"), "north", 1)
+        disconnect_session(
+            txn, DisconnectSession(tenant="acme", client_id="left", generation=txn.revision)
+        )
+    names = ["here", "will", "left", "there", "ending", "new", "more", "much"]
+    coming = [
+        client("clean", clean=True),
+        client("stranger", tenant="unknown"),
+        *(client(name, payload=name.encode() * place) for place, name in enumerate(names)),
+        client("willing", will=9),
+    ]
+    random.Random(seed).shuffle(coming)
+
+    arrivals = Arrivals(careful, "south", 2)
+    expected = []
+    for each in coming:
+        key = client_shard(each.tenant, each.client_id)
+        try:
+            expected.append(arrivals.take(each, key, careful.rows(SESSIONS).get(key)))
+        except Rejected as refusal:
+            expected.append(refusal.code.encode())
+    arrivals.close(len(coming))
+    answer = connect_sessions(
+        quick, ConnectSessions(broker="south", broker_epoch=2, connections=coming)
+    )
+
+    found = list(answer.replies)
+    for refusal in answer.refusals:
+        assert not found[refusal.item]
+        found[refusal.item] = refusal.code.encode()
+    assert found == expected
+    assert quick.rows(SESSIONS) == careful.rows(SESSIONS)
+    assert connections(quick) == connections(careful)
+    assert quick.deadlines == careful.deadlines
+    for family in (WILLS, DELIVERIES, COUNTS):
+        assert quick.rows(family) == careful.rows(family)
 
 
 def test_a_connect_of_the_same_broker_takes_nothing_over_from_another(
