@@ -26,6 +26,7 @@ from quorate_mqtt.v1.sessions_pb2 import (
     ConnectSessions,
     DeleteSession,
     DisconnectSession,
+    ImportSession,
     Session,
     SessionConnect,
     UpdateSession,
@@ -38,6 +39,7 @@ from plugins.mqtt.tests.sessions.single import (
     connect_session,
     delete_session,
     disconnect_session,
+    import_session,
     update_session,
 )
 
@@ -138,22 +140,26 @@ def test_the_quick_path_of_a_batch_takes_over_as_the_careful_one_does(
     assert quick.rows(SESSIONS) == careful.rows(SESSIONS)
 
 
-@pytest.mark.parametrize("limit", [None, 7])
+@pytest.mark.parametrize("limit", [None, 9])
+@pytest.mark.parametrize("at_ms", [1_000, 1_764_000_000_000, 1 << 42])
 @pytest.mark.parametrize("seed", range(6))
 def test_a_batch_of_all_kinds_connects_each_as_the_careful_way_does(
-    shard: Shard, client: Client, seed: int, limit: int | None
+    shard: Shard, client: Client, seed: int, at_ms: int, limit: int | None
 ) -> None:
     limits = {} if limit is None else {"mqtt.sessions": limit}
-    quick, careful = (shard(north=1, south=2, limits=limits) for _ in range(2))
+    quick, careful = (shard(north=1, south=2, limits=limits, at_ms=at_ms) for _ in range(2))
     for txn in (quick, careful):
-        for name in ("here", "will", "left", "clean"):
-            connect(txn, client(name, will=5 if name == "will" else None), "south", 2)
+        for name in ("here", "will", "left", "left willing", "clean"):
+            connect(txn, client(name, will=5 if "will" in name else None), "south", 2)
+        import_session(txn, ImportSession(tenant="acme", client_id="brought", expiry_interval_s=60))
         connect(txn, client("ending", expiry=0), "south", 2)
         connect(txn, client("there"), "north", 1)
-        disconnect_session(
-            txn, DisconnectSession(tenant="acme", client_id="left", generation=txn.revision)
-        )
-    names = ["here", "will", "left", "there", "ending", "new", "more", "much"]
+        for name in ("left", "left willing"):
+            disconnect_session(
+                txn, DisconnectSession(tenant="acme", client_id=name, generation=txn.revision)
+            )
+    names = ["here", "will", "left", "left willing", "brought", "there", "ending"]
+    names += ["new", "more", "much"]
     coming = [
         client("clean", clean=True),
         client("stranger", tenant="unknown"),

@@ -1,4 +1,5 @@
 from itertools import cycle, islice
+from typing import Any
 
 import pytest
 from quorate.plugin import keys
@@ -9,6 +10,7 @@ from quorate_mqtt.sessions.rows import (
     PLAIN,
     ImportedRows,
     RowsOfBroker,
+    is_left,
     kept_of,
     seen_in,
     updated_row,
@@ -84,6 +86,21 @@ def test_an_imported_row_is_what_its_message_serializes_to(payload: bytes) -> No
     assert row == message.SerializeToString(deterministic=True)
     assert Session.FromString(row).SerializeToString(deterministic=True) == row
     assert (kept_of(row), is_plain(row)) == ((7, 0, 2_000), False)
+
+
+@pytest.mark.parametrize(
+    ("more", "left"),
+    [
+        ({"disconnected_at_ms": 1 << 35}, True),
+        ({"disconnected_at_ms": (1 << 42) - 1, "payload": b"kept"}, True),
+        ({"disconnected_at_ms": (1 << 35) - 1}, False),
+        ({"disconnected_at_ms": 1 << 42}, False),
+        ({"disconnected_at_ms": 1 << 41, "has_will": True}, False),
+        ({"payload": b"\x38" * 99}, False),
+    ],
+)
+def test_a_client_that_left_is_seen_unless_it_has_a_will(more: dict[str, Any], left: bool) -> None:
+    assert is_left(session(**more).SerializeToString(deterministic=True)) is left
 
 
 @pytest.mark.parametrize(

@@ -16,7 +16,15 @@ from quorate_mqtt.queues.keeping import HEADS, waiting_in
 from quorate_mqtt.sessions import ending
 from quorate_mqtt.sessions.families import EXPIRY, SESSIONS
 from quorate_mqtt.sessions.ledger import Ledger
-from quorate_mqtt.sessions.rows import BROKER_AT, PLAIN, SHORT, RowsOfBroker, pack_head, seen_in
+from quorate_mqtt.sessions.rows import (
+    BROKER_AT,
+    PLAIN,
+    SHORT,
+    RowsOfBroker,
+    is_left,
+    pack_head,
+    seen_in,
+)
 from quorate_mqtt.sessions.validation import are_usual, check_process
 from quorate_mqtt.shards import client_shards, column
 from quorate_mqtt.v1.sessions_pb2 import ConnectReply, ConnectSessions, Session, SessionConnect
@@ -155,7 +163,8 @@ class Arrivals:
         """Connect clients as `take` does; returns the answers, b"" where a client was refused.
 
         Nearly all of thousands of clients are new, or have a session that goes on, and no will: the
-        code for these is inlined, which takes a third of the time.
+        code for these is inlined, which takes a third of the time. Clients that come back have been
+        disconnected with no will.
         """
         by, at, tail_of = self._rows.by, self._rows.at, self._rows.tail
         epoch, ledger = self._epoch, self._ledger
@@ -163,6 +172,7 @@ class Arrivals:
         plain: dict[bytes, bytes] = {}
         replies: list[bytes] = []
         refusals: list[tuple[int, Rejected]] = []
+        back: list[bytes] = []
         new = _NEW.pack(0x09, revision)
         tenant, left, begun, size, tail = "", None, 0, -1, b""
         for of, number, expiry_s, cleans, has_will, payload, client, row in zip(
@@ -191,8 +201,12 @@ class Arrivals:
                     generation, before, created_at_ms, interval_s, tag, named = seen_in(row)
                     generation += 1
                     reply = _present(0x09, generation, 0x10, 1)
-                    usual = usual and not cleans and tag == PLAIN and interval_s > 0
-                    if usual and before != epoch:
+                    usual = usual and not cleans and interval_s > 0
+                    if usual and tag != PLAIN:
+                        usual = is_left(row)
+                        if usual:
+                            back.append(client)
+                    elif usual and before != epoch:
                         usual = named <= SHORT
                         if usual:
                             ledger.take_over(before, epoch)
@@ -212,6 +226,8 @@ class Arrivals:
                 reply = b""
             replies.append(reply)
         ledger.begin(tenant, epoch, begun)
+        ledger.connections[epoch] += len(back)
+        self._txn.schedule_each(EXPIRY, dict.fromkeys(back))
         self._txn.put_each(SESSIONS, plain)
         return replies, refusals
 
