@@ -67,8 +67,10 @@ def split(
     items: Items[Any, Any] | None = command.items
     if items is None:
         raise ValueError(f"command {message.DESCRIPTOR.full_name} is not a batch")
-    # Read once: each access to an item of a repeated field creates a new object.
-    requested: Sequence[Any] = list(items.get(message))
+    requested: Sequence[Any] = items.get(message)
+    if read is None:
+        # Read once: each access to an item of a repeated field creates a new object.
+        requested = list(requested)
     left_out: dict[int, ItemRefusal] = {}
     named: Sequence[bytes]
     found: Sequence[bytes]

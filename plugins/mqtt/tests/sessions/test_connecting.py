@@ -170,10 +170,10 @@ def test_a_batch_of_all_kinds_connects_each_as_the_careful_way_does(
 
     arrivals = Arrivals(careful, "south", 2)
     expected = []
-    for each in coming:
-        key = client_shard(each.tenant, each.client_id)
+    for arrival in coming:
+        key = client_shard(arrival.tenant, arrival.client_id)
         try:
-            expected.append(arrivals.take(each, key, careful.rows(SESSIONS).get(key)))
+            expected.append(arrivals.take(arrival, key, careful.rows(SESSIONS).get(key)))
         except Rejected as refusal:
             expected.append(refusal.code.encode())
     arrivals.close(len(coming))
@@ -182,9 +182,9 @@ def test_a_batch_of_all_kinds_connects_each_as_the_careful_way_does(
     )
 
     found = list(answer.replies)
-    for refusal in answer.refusals:
-        assert not found[refusal.item]
-        found[refusal.item] = refusal.code.encode()
+    for each in answer.refusals:
+        assert not found[each.item]
+        found[each.item] = each.code.encode()
     assert found == expected
     assert quick.rows(SESSIONS) == careful.rows(SESSIONS)
     assert connections(quick) == connections(careful)

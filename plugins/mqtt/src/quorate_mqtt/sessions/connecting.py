@@ -45,9 +45,7 @@ class Connects:
     """A command that connects clients, read once."""
 
     __slots__ = (
-        "_broker",
-        "_epoch",
-        "arrivals",
+        "_command",
         "cleans",
         "client_ids",
         "connection_ids",
@@ -59,10 +57,9 @@ class Connects:
     )
 
     def __init__(self, command: ConnectSessions) -> None:
-        self._broker: Final = command.broker
-        self._epoch: Final = command.broker_epoch
+        self._command: Final = command
+        # Not kept: each is an object, and few are looked at again.
         arrivals = list(command.connections)
-        self.arrivals: Final = arrivals
         # In columns, which are read without code for each item.
         self.tenants: Final[list[str]] = column("tenant", arrivals)
         self.client_ids: Final[list[str]] = column("client_id", arrivals)
@@ -87,9 +84,13 @@ class Connects:
         """The keys of the sessions."""
         return self.keys
 
+    def arrival(self, position: int) -> SessionConnect:
+        """Return a client as its message."""
+        return self._command.connections[position]
+
     def apply(self, txn: Txn) -> BatchReply:
         """Connect the clients to one broker, no two of them alike."""
-        arrivals = Arrivals(txn, self._broker, self._epoch)
+        arrivals = Arrivals(txn, self._command.broker, self._command.broker_epoch)
         found = txn.get_values(SESSIONS, self.keys)
         replies, refusals = arrivals.take_each(self, found)
         answer = BatchReply(items=len(replies))
@@ -220,7 +221,7 @@ class Arrivals:
                     )
                     plain[client] = head + tail + payload
                 else:
-                    reply = self.take(connects.arrivals[len(replies)], client, row)
+                    reply = self.take(connects.arrival(len(replies)), client, row)
             except Rejected as refusal:
                 refusals.append((len(replies), refusal))
                 reply = b""

@@ -37,18 +37,19 @@ class Updates:
     """A command that replaces fields of sessions, read once."""
 
     __slots__ = (
+        "_command",
         "_have_expiries",
         "client_ids",
         "generations",
         "keys",
         "payloads",
         "tenants",
-        "updates",
     )
 
     def __init__(self, command: UpdateSessions) -> None:
+        self._command: Final = command
+        # Not kept: each is an object, and few are looked at again.
         updates = list(command.sessions)
-        self.updates: Final = updates
         # In columns, which are read without code for each item.
         self.tenants: Final[list[str]] = column("tenant", updates)
         self.client_ids: Final[list[str]] = column("client_id", updates)
@@ -94,7 +95,9 @@ class Updates:
         for position in others:
             client = self.keys[position]
             try:
-                _update(txn, self.updates[position], client, txn.get_row(SESSIONS, client))
+                _update(
+                    txn, self._command.sessions[position], client, txn.get_row(SESSIONS, client)
+                )
             except Rejected as refusal:
                 answer.refusals.add(item=position, code=refusal.code, message=refusal.message)
         txn.put_each(SESSIONS, plain)
