@@ -9,8 +9,8 @@ from contextlib import suppress
 
 import tomlkit
 from quorate.consensus.peer.streams import ask
+from quorate.http2.grpc.call_errors import CallError
 from quorate.http2.grpc.channel import Channel
-from quorate.http2.grpc.client_call import CallError
 from quorate.http2.grpc.codes import Code
 from quorate.testing.cluster import Cluster
 from quorate.v1 import peer_pb2

@@ -14,8 +14,8 @@ from typing import Final
 
 import pytest
 from quorate.http2.connection import ConnectionLimits
+from quorate.http2.grpc.call_errors import CallError
 from quorate.http2.grpc.channel import Channel
-from quorate.http2.grpc.client_call import CallError
 from quorate.http2.grpc.codes import Code
 from quorate.http2.grpc.link import ChannelLimits
 from quorate.testing.ports import free_ports

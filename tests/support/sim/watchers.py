@@ -7,7 +7,7 @@ from quorate.plugin import RowEvent
 from quorate.plugin.advanced import WatchedEvent
 from quorate.plugin.shard_id import ShardId
 from quorate.shards.watching.tokens import WatchToken
-from quorate.shards.watching.watches import Watch
+from quorate.shards.watching.watch import Watch
 
 from tests.support.sim import domain, facts
 from tests.support.sim.clients import Traffic

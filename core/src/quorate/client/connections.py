@@ -14,8 +14,8 @@ from quorate.client import failures
 from quorate.client.errors import ClosedError, InvalidError
 from quorate.client.tls import Files, Tls, why_refused
 from quorate.client.tokens import BearerToken
+from quorate.http2.grpc.call_errors import CallError, ChannelClosedError
 from quorate.http2.grpc.channel import Channel, State, UnaryUnary
-from quorate.http2.grpc.client_call import CallError, ChannelClosedError
 from quorate.http2.grpc.codes import Code
 from quorate.http2.grpc.link import ChannelLimits
 from quorate.observe.requests import SPAN_KEY

@@ -15,7 +15,7 @@ from quorate.client.errors import (
     UnansweredError,
     UnavailableError,
 )
-from quorate.http2.grpc.client_call import CallError
+from quorate.http2.grpc.call_errors import CallError
 from quorate.http2.grpc.codes import Code
 
 M = TypeVar("M", bound=Message)

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Final
 
 from quorate.client.tls import Tls
+from quorate.http2.grpc.call_errors import CallError as CallError
 from quorate.http2.grpc.channel import Channel as Channel
-from quorate.http2.grpc.client_call import CallError as CallError
 from quorate.http2.grpc.link import ChannelLimits
 
 _MESSAGE_BYTES: Final = 512 << 20

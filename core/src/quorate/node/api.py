@@ -56,7 +56,7 @@ from quorate.shards.routing.forwarding import Asked
 from quorate.shards.routing.queries import ReadOptions
 from quorate.shards.shard.shard import Shard
 from quorate.shards.watching.caches import CacheKeeper
-from quorate.shards.watching.watches import Watch
+from quorate.shards.watching.watch import Watch
 from quorate.v1 import command_pb2 as pb
 
 R = TypeVar("R", bound=Message)

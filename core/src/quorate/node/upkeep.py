@@ -8,7 +8,7 @@ from typing import Final
 
 from quorate.apply import cuts, effects, file_sets, levels, publications
 from quorate.consensus.messages import Entry, EntryKind
-from quorate.http2.grpc.client_call import CallError
+from quorate.http2.grpc.call_errors import CallError
 from quorate.node.replicas import Replicas
 from quorate.observe.failpoints import failpoint
 from quorate.plugin import Invalid, Rejected

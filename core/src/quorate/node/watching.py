@@ -14,7 +14,8 @@ from quorate.shards.routing.quotas import FAMILIES, Quotas
 from quorate.shards.shard.shard import Shard
 from quorate.shards.watching.caches import CacheKeeper
 from quorate.shards.watching.mirrors import Mirrors
-from quorate.shards.watching.watches import Watch, Watches
+from quorate.shards.watching.watch import Watch
+from quorate.shards.watching.watches import Watches
 from quorate.topology.replicas.node_shards import NodeShards
 
 

@@ -9,7 +9,7 @@ from google.rpc import status_pb2
 
 from quorate.consensus.membership import Configuration
 from quorate.consensus.messages import Peer
-from quorate.http2.grpc.client_call import CallError
+from quorate.http2.grpc.call_errors import CallError
 from quorate.http2.grpc.codes import Code
 from quorate.plugin.shard_id import ShardId
 from quorate.rpc.channels import NodeChannels, UnreachableError

@@ -7,8 +7,8 @@ from typing import Final, NamedTuple
 
 from quorate.consensus.peer.network import PeerNetwork
 from quorate.consensus.peer.wire import encode_handshake
+from quorate.http2.grpc.call_errors import CallError
 from quorate.http2.grpc.channel import Channel, State
-from quorate.http2.grpc.client_call import CallError
 from quorate.plugin.advanced import Stub
 from quorate.shards.timing import end
 from quorate.v1 import node_pb2

@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
-from quorate.http2.grpc.client_call import CallError
+from quorate.http2.grpc.call_errors import CallError
 from quorate.http2.grpc.codes import Code
 from quorate.plugin import RowEvent
 from quorate.plugin.shard_id import ShardId

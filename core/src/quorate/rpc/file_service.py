@@ -9,7 +9,7 @@ from typing import Final
 from quorate.consensus.peer.wire import Handshake
 from quorate.files.file_sets import FETCH_S, FileSets
 from quorate.files.publications import Publications
-from quorate.http2.grpc.client_call import CallError
+from quorate.http2.grpc.call_errors import CallError
 from quorate.http2.grpc.codes import Code
 from quorate.plugin import Access, Invalid
 from quorate.plugin.access import OPERATIONS, Authority, denied, needed

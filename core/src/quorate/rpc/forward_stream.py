@@ -10,7 +10,7 @@ from typing import Any, Final
 
 from quorate.apply.entries import LoggedCommand
 from quorate.apply.outcomes import Outcome, Refusal
-from quorate.http2.grpc.client_call import CallError
+from quorate.http2.grpc.call_errors import CallError
 from quorate.plugin import Rejected
 from quorate.plugin.shard_id import ShardId
 from quorate.rpc.channels import ADMITTED_KEY, NodeChannels, UnreachableError

@@ -10,7 +10,7 @@ from google.rpc import status_pb2
 
 from quorate.apply.entries import LoggedCommand
 from quorate.config.sections import LimitsSection
-from quorate.http2.grpc.client_call import CallError
+from quorate.http2.grpc.call_errors import CallError
 from quorate.http2.grpc.codes import Code
 from quorate.observe import requests
 from quorate.plugin.shard_id import ShardId

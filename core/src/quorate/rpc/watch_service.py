@@ -20,9 +20,10 @@ from quorate.rpc.limits import caller_in
 from quorate.rpc.methods import Context
 from quorate.rpc.server import RpcServer
 from quorate.shards.refusals import UnreadableError
-from quorate.shards.watching import watches
 from quorate.shards.watching.feeds import Seen
 from quorate.shards.watching.tokens import InvalidTokenError, WatchToken
+from quorate.shards.watching.watch import Portion, Watch as OpenWatch
+from quorate.shards.watching.watches import Watches
 from quorate.v1 import watch_pb2 as pb
 
 #: Watches that are opened in a turn: each takes a fraction of a millisecond of the loop.
@@ -87,11 +88,11 @@ class WatchService:
     `shards` returns the shards of a group.
     """
 
-    _watching: Callable[[], watches.Watches]
+    _watching: Callable[[], Watches]
     _shards: Callable[[str], Sequence[ShardId]]
     _catalog: Catalog
     _authority: Authority
-    _open: dict[asyncio.Task[Any], watches.Watch] = field(default_factory=dict, init=False)
+    _open: dict[asyncio.Task[Any], OpenWatch] = field(default_factory=dict, init=False)
     _stopping: str | None = field(default=None, init=False)
     _openings: Openings = field(
         default_factory=lambda: Openings(asyncio.get_running_loop()), init=False
@@ -172,7 +173,7 @@ class WatchService:
         may = readable(rights, self._catalog.families[event.family])
         return may is None or may(event.key)
 
-    async def _give(self, watch: watches.Watch, context: Context) -> None:
+    async def _give(self, watch: OpenWatch, context: Context) -> None:
         if watch.token:
             await context.write(pb.WatchResponse(token=watch.token, listed=True))
         # Only where limits bound the bytes in flight.
@@ -192,7 +193,7 @@ class WatchService:
         if self._stopping is not None:
             raise UnreadableError(self._stopping)
 
-    async def _opened(self, request: pb.WatchRequest) -> watches.Watch:
+    async def _opened(self, request: pb.WatchRequest) -> OpenWatch:
         group = group_of(self._catalog, request.families)
         self._demand(request.families)
         shards = _chosen(self._shards(group), request.shards, group)
@@ -214,7 +215,7 @@ class WatchService:
             until=until,
         )
 
-    def _responses(self, watch: watches.Watch, portion: watches.Portion) -> list[pb.WatchResponse]:
+    def _responses(self, watch: OpenWatch, portion: Portion) -> list[pb.WatchResponse]:
         if portion.lost:
             resync = pb.Resync(reason=watch.lost or "")
             return [pb.WatchResponse(resync=resync, listed=watch.listed)]

@@ -75,8 +75,8 @@ from quorate.consensus.peer.wire import (
     encode_introduction,
     encode_opening,
 )
+from quorate.http2.grpc.call_errors import CallError
 from quorate.http2.grpc.channel import Channel
-from quorate.http2.grpc.client_call import CallError
 from quorate.node import certified
 from quorate.node.certificates import Certificates
 from quorate.rpc.engines.engine import Encryption

@@ -13,8 +13,8 @@ import pytest
 from quorate.http2 import frames
 from quorate.http2.connection import Connection, ConnectionLimits
 from quorate.http2.errors import ErrorCode
+from quorate.http2.grpc.call_errors import CallError
 from quorate.http2.grpc.channel import Channel, State
-from quorate.http2.grpc.client_call import CallError
 from quorate.http2.grpc.codes import Code
 from quorate.http2.grpc.link import ChannelLimits
 from quorate.http2.grpc.messages import framed, framed_gzip

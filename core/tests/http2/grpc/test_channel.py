@@ -17,8 +17,9 @@ import grpc.aio
 import pytest
 import uvloop
 from quorate.http2.connection import ConnectionLimits
+from quorate.http2.grpc.call_errors import CallError, ChannelClosedError
 from quorate.http2.grpc.channel import Channel, State
-from quorate.http2.grpc.client_call import Call, CallError, ChannelClosedError, StreamCall
+from quorate.http2.grpc.client_call import Call, StreamCall
 from quorate.http2.grpc.codes import Code
 from quorate.http2.grpc.link import ChannelLimits
 from quorate.http2.grpc.metadata import MetadataError

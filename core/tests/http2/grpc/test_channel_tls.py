@@ -12,8 +12,8 @@ import grpc
 import grpc.aio
 import pytest
 from quorate.cli.authority import make_authority, sign
+from quorate.http2.grpc.call_errors import CallError
 from quorate.http2.grpc.channel import Channel
-from quorate.http2.grpc.client_call import CallError
 from quorate.http2.grpc.codes import Code
 from quorate.http2.grpc.link import ChannelLimits
 from quorate.http2.grpc.server import Server, ServerLimits

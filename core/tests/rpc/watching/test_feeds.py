@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 from google.protobuf.wrappers_pb2 import StringValue
-from quorate.http2.grpc.client_call import CallError
+from quorate.http2.grpc.call_errors import CallError
 from quorate.http2.grpc.codes import Code
 from quorate.plugin import RowEvent
 from quorate.plugin.advanced import EmittedEvent

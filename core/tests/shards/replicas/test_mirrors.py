@@ -21,7 +21,8 @@ from quorate.shards.refusals import UnreadableError
 from quorate.shards.routing.proposing import Result, propose_in_order
 from quorate.shards.timing import pause
 from quorate.shards.watching.mirrors import Mirrors
-from quorate.shards.watching.watches import Watch, Watches
+from quorate.shards.watching.watch import Watch
+from quorate.shards.watching.watches import Watches
 from quorate.v1 import control_pb2
 
 if TYPE_CHECKING:

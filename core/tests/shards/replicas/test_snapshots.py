@@ -35,7 +35,8 @@ from quorate.shards.snapshots.snapshot_messages import (
     encode_chunk,
     encode_offer,
 )
-from quorate.shards.watching.watches import Watch, Watches
+from quorate.shards.watching.watch import Watch
+from quorate.shards.watching.watches import Watches
 from quorate.storage.data.checkpoint import Checkpoint, Manifest
 
 if TYPE_CHECKING:

@@ -9,7 +9,7 @@ from quorate.plugin import RowEvent
 from quorate.plugin.shard_id import ShardId
 from quorate.shards.watching.caches import CacheKeeper
 from quorate.shards.watching.feeds import Lost, Page, Seen, Start
-from quorate.shards.watching.watches import Watch
+from quorate.shards.watching.watch import Watch
 
 from tests.support.sim.loop import Clock, VirtualLoop
 from tests.support.sim.world import World

@@ -20,7 +20,8 @@ from quorate.shards.watching import waking as waking_module
 from quorate.shards.watching.feeds import Feed, Lost, PageLimits, Selection, Start
 from quorate.shards.watching.tokens import WatchToken
 from quorate.shards.watching.waking import Waking
-from quorate.shards.watching.watches import Watch, Watches, WatchSettings
+from quorate.shards.watching.watch import Watch
+from quorate.shards.watching.watches import Watches, WatchSettings
 from quorate.storage import events
 from quorate.storage.data.home import MemoryHome
 from quorate.storage.data.shard_data import ShardData

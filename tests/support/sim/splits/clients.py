@@ -11,7 +11,7 @@ from quorate.plugin.advanced import SessionRef
 from quorate.plugin.shard_id import METADATA
 from quorate.shards.refusals import NotProposedError, OutcomeUnknownError, UnreadableError
 from quorate.shards.watching.tokens import WatchToken
-from quorate.shards.watching.watches import Watch
+from quorate.shards.watching.watch import Watch
 
 from tests.support.sim.splits.cluster import SplitCluster
 from tests.support.sim.splits.ledger import Ledger

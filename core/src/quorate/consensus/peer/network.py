@@ -38,8 +38,8 @@ from quorate.consensus.peer.wire import (
     decode_introduction,
     encode_introduction,
 )
+from quorate.http2.grpc.call_errors import CallError
 from quorate.http2.grpc.channel import Channel
-from quorate.http2.grpc.client_call import CallError
 from quorate.http2.grpc.codes import Code
 from quorate.v1.peer_pb2 import PeerChallenge
 

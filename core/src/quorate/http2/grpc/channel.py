@@ -21,13 +21,8 @@ from typing import Any, Final
 from weakref import WeakSet
 
 from quorate.http2.frames import LARGEST_STREAM
-from quorate.http2.grpc.client_call import (
-    Call,
-    ChannelClosedError,
-    StreamCall,
-    UnaryCall,
-    Waiting,
-)
+from quorate.http2.grpc.call_errors import ChannelClosedError
+from quorate.http2.grpc.client_call import Call, StreamCall, UnaryCall, Waiting
 from quorate.http2.grpc.codes import Code
 from quorate.http2.grpc.deadlines import Deadlines
 from quorate.http2.grpc.link import ChannelLimits, Link, Target

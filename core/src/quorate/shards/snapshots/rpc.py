@@ -10,8 +10,8 @@ from typing import Final
 from quorate.consensus.peer.network import PeerNetwork
 from quorate.consensus.peer.streams import Call, Context, Serves, StreamLimits, read
 from quorate.consensus.peer.wire import MalformedMessageError
+from quorate.http2.grpc.call_errors import CallError
 from quorate.http2.grpc.channel import Channel
-from quorate.http2.grpc.client_call import CallError
 from quorate.shards.snapshots.snapshot_messages import (
     Chunk,
     Offer,

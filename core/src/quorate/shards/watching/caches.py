@@ -8,7 +8,7 @@ from typing import Final
 from quorate.plugin import CacheView, RowEvent
 from quorate.plugin.node import CompleteCacheView
 from quorate.shards.timing import Background, pause
-from quorate.shards.watching.watches import Watch
+from quorate.shards.watching.watch import Watch
 
 _log = logging.getLogger(__name__)
 

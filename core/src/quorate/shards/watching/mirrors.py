@@ -27,7 +27,7 @@ from quorate.shards.refusals import (
 from quorate.shards.shard.shard import Shard
 from quorate.shards.timing import Waits, end, pause
 from quorate.shards.watching.tokens import WatchToken
-from quorate.shards.watching.watches import Watch
+from quorate.shards.watching.watch import Watch
 from quorate.v1 import control_pb2
 
 _log = logging.getLogger(__name__)
