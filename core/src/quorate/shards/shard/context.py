@@ -5,20 +5,29 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
+from random import Random
 from typing import TYPE_CHECKING, Protocol
 
+from quorate.apply.applier import Applier
+from quorate.apply.evaluator import Evaluator
 from quorate.apply.layers import Rows
+from quorate.apply.program import Program
 from quorate.consensus.driver import Alarms
 from quorate.consensus.liveness import Liveness
+from quorate.consensus.log import Stored
+from quorate.consensus.membership import Configuration
 from quorate.consensus.messages import Message, Peer
+from quorate.consensus.replica import Replica
 from quorate.observe.recorder import Recorder
 from quorate.plugin.catalog import Catalog
 from quorate.plugin.shard_id import ShardId
 from quorate.shards.shard.capacity import FreeSpace, LoopBudget
-from quorate.shards.shard.log_keeper import SyncTurns
+from quorate.shards.shard.log_keeper import SyncTurns, TailJournal
 from quorate.shards.shard.removal import AskMembers
 from quorate.shards.shard.settings import ShardSettings
+from quorate.storage.data.shard_data import ShardData
 from quorate.v1.control_pb2 import CheckRows, CutShard
 from quorate.v1.files_pb2 import FileSet
 
@@ -61,6 +70,45 @@ class ReplicaContext:
     files: ShardFiles | None = None
     recorder: Recorder | None = None
     traces: Traces | None = None
+
+    def applier(self, shard: ShardId, data: ShardData, program: Program) -> Applier:
+        """Return the part of a replica that stores effects."""
+        return Applier(
+            self.catalog,
+            shard,
+            data,
+            counted=program.counted,
+            ownership=program.ownership,
+            limits=self.settings.apply_limits,
+        )
+
+    def evaluator(
+        self, hooks: ShardHooks, shard: ShardId, data: ShardData, program: Program
+    ) -> Evaluator:
+        """Return the part of a replica that runs handlers while it leads."""
+        return Evaluator(
+            program,
+            shard,
+            data,
+            limits=self.settings.evaluation,
+            find_in_files=None if self.files is None else partial(self.files.find, shard),
+            neighbour=lambda number: hooks.rows_of(ShardId(shard.group, number)),
+        )
+
+    def replica(self, me: Peer, journal: TailJournal, data: ShardData, rng: Random) -> Replica:
+        """Return the part of a replica that agrees on the log."""
+        record = data.record
+        configured = Configuration.decode(record.configuration) if record.configuration else None
+        return Replica(
+            me,
+            journal,
+            applied=data.applied,
+            stored=Stored(record.configuration_index, configured),
+            clock=self.loop.time,
+            rng=rng,
+            timing=self.settings.timing,
+            limits=self.settings.limits,
+        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

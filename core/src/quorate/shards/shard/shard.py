@@ -10,19 +10,15 @@ from functools import partial
 from random import Random
 from typing import Final
 
-from quorate.apply.applier import Applier
 from quorate.apply.deadlines import Deadline, deadline_of
-from quorate.apply.evaluator import Evaluator
 from quorate.apply.layers import Rows
 from quorate.apply.placement import KEY, Placement
 from quorate.apply.program import Program
 from quorate.consensus.driver import Alarms, Driver
 from quorate.consensus.journal import Position
-from quorate.consensus.log import Stored
 from quorate.consensus.membership import Configuration
 from quorate.consensus.messages import Append, Entry, EntryKind, Message, Peer
 from quorate.consensus.reads import ReadOutcome
-from quorate.consensus.replica import Replica
 from quorate.consensus.status import ReplicaStatus
 from quorate.consensus.timing import Timing
 from quorate.plugin.shard_id import ShardId
@@ -100,8 +96,8 @@ class Shard:
         self.data: Final = data
         self.settings: Final = context.settings
         settings, loop, recorder = self.settings, context.loop, context.recorder
-        self.applier: Final = _applier(context, shard, data, program)
-        self.evaluator: Final = _evaluator(context, hooks, shard, data, program)
+        self.applier: Final = context.applier(shard, data, program)
+        self.evaluator: Final = context.evaluator(hooks, shard, data, program)
         self._context: Final = context
         self._hooks: Final = hooks
         self._recorder: Final = recorder
@@ -116,7 +112,7 @@ class Shard:
         self._name: Final = replica_name(shard, epoch)
         self._loop: Final = loop
         self._clock: Final = loop.time
-        self.replica: Final = _replica(me, journal, data, context, rng)
+        self.replica: Final = context.replica(me, journal, data, rng)
         self.replica.reluctant = lambda: self.shortage is not None
         self._record: Final = (
             RoleRecord(recorder, shard, self.replica, applied=data.applied) if recorder else None
@@ -584,45 +580,3 @@ def _has_commands(append: Append) -> bool:
 def replica_name(shard: ShardId, epoch: int) -> str:
     """Return the name of a replica on streams and in logs, which includes its history."""
     return f"{shard}#{epoch}" if epoch else str(shard)
-
-
-def _applier(context: ReplicaContext, shard: ShardId, data: ShardData, program: Program) -> Applier:
-    return Applier(
-        context.catalog,
-        shard,
-        data,
-        counted=program.counted,
-        ownership=program.ownership,
-        limits=context.settings.apply_limits,
-    )
-
-
-def _evaluator(
-    context: ReplicaContext, hooks: ShardHooks, shard: ShardId, data: ShardData, program: Program
-) -> Evaluator:
-    files = context.files
-    return Evaluator(
-        program,
-        shard,
-        data,
-        limits=context.settings.evaluation,
-        find_in_files=None if files is None else partial(files.find, shard),
-        neighbour=lambda number: hooks.rows_of(ShardId(shard.group, number)),
-    )
-
-
-def _replica(
-    me: Peer, journal: TailJournal, data: ShardData, context: ReplicaContext, rng: Random
-) -> Replica:
-    record = data.record
-    configured = Configuration.decode(record.configuration) if record.configuration else None
-    return Replica(
-        me,
-        journal,
-        applied=data.applied,
-        stored=Stored(record.configuration_index, configured),
-        clock=context.loop.time,
-        rng=rng,
-        timing=context.settings.timing,
-        limits=context.settings.limits,
-    )
