@@ -20,7 +20,7 @@ from quorate.cli.costs import (
     plan,
 )
 from quorate.cli.main import main
-from quorate.config.sections import SLOTS
+from quorate.config.members import SLOTS
 
 ROOT = Path(__file__).parents[2]
 PAGE = (ROOT / "docs" / "explanation" / "scale.md").read_text(encoding="utf-8")

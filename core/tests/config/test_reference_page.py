@@ -9,7 +9,7 @@ import pytest
 import tomlkit
 from pydantic import BaseModel, SecretStr
 from quorate.config import ConfigError, CoreSections, load
-from quorate.config.sections import GroupSection
+from quorate.config.members import GroupSection
 
 PAGE = Path(__file__).parents[3] / "docs" / "reference" / "configuration.md"
 ROW = re.compile(r"^\| `([a-z_.<>]+)` \| (.+?) \| (.+) \|$", re.MULTILINE)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from math import ceil
 from typing import Any, Final
 
-from quorate.config.sections import MOST_WORKERS, SLOTS
+from quorate.config.members import MOST_WORKERS, SLOTS
 
 US: Final = 1e-6
 MB: Final = 1e6

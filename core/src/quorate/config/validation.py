@@ -9,8 +9,8 @@ from pydantic import BaseModel, SecretBytes, SecretStr, ValidationError
 from pydantic.fields import FieldInfo
 from pydantic_core import ErrorDetails, to_json
 
+from quorate.config.fields import CLASH
 from quorate.config.positions import Path
-from quorate.config.sections import CLASH
 
 M = TypeVar("M", bound=BaseModel)
 

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Final
 
 from quorate.config.addresses import join_address, split_address
-from quorate.config.sections import AUTO, MOST_WORKERS
+from quorate.config.members import AUTO, MOST_WORKERS
 from quorate.config.settings import Settings
 from quorate.config.validation import ConfigError, ConfigProblem
 

@@ -14,7 +14,7 @@ from typing import Final
 from google.protobuf.descriptor import ServiceDescriptor
 
 from quorate.config import Settings
-from quorate.config.sections import DEFAULT_TOKEN
+from quorate.config.members import DEFAULT_TOKEN
 from quorate.consensus.peer.network import PeerNetwork
 from quorate.node import admin_rights
 from quorate.node.issuer import Issuer

@@ -9,7 +9,7 @@ from tempfile import TemporaryDirectory
 from typing import Final
 
 from quorate.config import Settings
-from quorate.config.sections import NodeSection
+from quorate.config.members import NodeSection
 from quorate.config.workers import worker_name
 from quorate.consensus.formation import cluster_id
 from quorate.consensus.membership import Configuration, Member

@@ -11,7 +11,7 @@ from pydantic import TypeAdapter, ValidationError
 
 from quorate.apply import levels
 from quorate.config.addresses import split_address
-from quorate.config.sections import Name
+from quorate.config.fields import Name
 from quorate.consensus.messages import Peer
 from quorate.consensus.peer.network import IntroductionRefusedError
 from quorate.control.placement import Placement

@@ -9,7 +9,7 @@ from prometheus_client import CollectorRegistry
 
 from quorate.config import Settings
 from quorate.config.addresses import is_loopback
-from quorate.config.sections import DEFAULT_TOKEN
+from quorate.config.members import DEFAULT_TOKEN
 from quorate.consensus.peer.streams import SERVICE as PEER_SERVICE
 from quorate.files.file_sets import FileSets
 from quorate.files.publications import Publications

@@ -24,7 +24,7 @@ from quorate.cli.failures import (
     problem,
 )
 from quorate.config import ConfigError, load, split_address
-from quorate.config.sections import HTTP_PORT_DISTANCE
+from quorate.config.members import HTTP_PORT_DISTANCE
 
 if TYPE_CHECKING:
     from quorate.config import PluginModels
