@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import AbstractContextManager, ExitStack, contextmanager
+from collections.abc import Mapping
 from typing import Any, Final
 from unittest.mock import patch
 
@@ -16,8 +15,7 @@ from quorate_connector.tasks import apply as tasks, states
 from quorate_connector.v1.tasks_pb2 import TASK_STATE_FAILED, Task, TaskId
 from quorate_connector.workers import apply as workers, registrations
 
-#: Switches a bug on while it is entered.
-Bug = Callable[[], AbstractContextManager[None]]
+from tests.support.plugin_world import Bug, wrong
 
 _settle: Final = states.settle
 _withdraw: Final = states.withdraw
@@ -125,47 +123,36 @@ def _forget(txn: Txn, name: str, epoch: int, key: bytes) -> None:
     txn.schedule(LIVENESS, key, None)
 
 
-def _all(*patches: AbstractContextManager[Any]) -> Bug:
-    @contextmanager
-    def switched_on() -> Iterator[None]:
-        with ExitStack() as stack:
-            for each in patches:
-                stack.enter_context(each)
-            yield
-
-    return switched_on
-
-
 #: By what is wrong.
 BUGS: Final[Mapping[str, Bug]] = {
-    "anybody may act for a task": _all(patch.object(tasks, "_held", _anybody)),
-    "a worker may act under an epoch that has passed": _all(
+    "anybody may act for a task": wrong(patch.object(tasks, "_held", _anybody)),
+    "a worker may act under an epoch that has passed": wrong(
         patch.object(tasks, "_held", _same_worker)
     ),
-    "a cursor replaces whatever is kept": _all(patch.object(tasks, "_check_version", _nothing)),
-    "a task keeps its epoch when it changes hands": _all(
+    "a cursor replaces whatever is kept": wrong(patch.object(tasks, "_check_version", _nothing)),
+    "a task keeps its epoch when it changes hands": wrong(
         patch.object(states, "settle", _same_epoch)
     ),
-    "a worker that registered again is taken for the one before": _all(
+    "a worker that registered again is taken for the one before": wrong(
         patch.object(registrations, "is_lost", _gone_by_name)
     ),
-    "a worker that is silent keeps its tasks": _all(
+    "a worker that is silent keeps its tasks": wrong(
         patch.object(registrations, "is_lost", _gone_alone)
     ),
-    "a worker that never spoke is waited for": _all(
+    "a worker that never spoke is waited for": wrong(
         patch.object(registrations, "count_on", _nothing)
     ),
-    "a silent worker is forgotten": _all(patch.object(workers, "_expire", _forget)),
-    "what the scheduler saw need not hold any more": _all(
+    "a silent worker is forgotten": wrong(patch.object(workers, "_expire", _forget)),
+    "what the scheduler saw need not hold any more": wrong(
         patch.object(scheduling, "_seen", _changed_since)
     ),
-    "a drained worker is given tasks": _all(patch.object(registrations, "read", _undrained)),
-    "a task that its worker holds on to is waited for": _all(
+    "a drained worker is given tasks": wrong(patch.object(registrations, "read", _undrained)),
+    "a task that its worker holds on to is waited for": wrong(
         patch.object(states, "order_release", _without_deadline)
     ),
-    "a connector that is created again goes on where the last one was": _all(
+    "a connector that is created again goes on where the last one was": wrong(
         patch.object(states, "remove", _keep_cursor)
     ),
-    "a task is given up at its first failure": _all(patch.object(states, "fail", _for_ever)),
-    "what goes is not counted": _all(patch.object(counters, "_write", _never_less)),
+    "a task is given up at its first failure": wrong(patch.object(states, "fail", _for_ever)),
+    "what goes is not counted": wrong(patch.object(counters, "_write", _never_less)),
 }

@@ -16,11 +16,9 @@ from quorate_connector.v1.tasks_pb2 import (
     Task,
 )
 
+from tests.support.plugin_world import Violation
+
 _HELD: Final = (TASK_STATE_ASSIGNED, TASK_STATE_RUNNING, TASK_STATE_PAUSED)
-
-
-class Violation(AssertionError):
-    """Something happened that must never happen."""
 
 
 def check_form(task: Task) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Awaitable, Callable
 from random import Random
 from typing import Any, Final, TypeVar
 
@@ -45,12 +44,12 @@ from tests.support.connector.fleet import TENANT, ConnectorCluster
 from tests.support.connector.indexes import differences
 from tests.support.connector.simulation.invariants import (
     Holders,
-    Violation,
     check_accepted,
     check_form,
     check_progress,
 )
 from tests.support.connector.simulation.process import Process, Run
+from tests.support.plugin_world import Act, Flights, Violation, World
 
 M = TypeVar("M", bound=Message)
 
@@ -69,16 +68,12 @@ _FAILURES: Final = 3
 #: Those that are sound once all is healed: every task has one that it can go to.
 _SOUND: Final = ("a", "c")
 _CONFIG: Final = {"batch": 2, "releases": 2}
-#: So often may everything happen once more, a second each, until a healed cluster must be at rest.
-_ROUNDS: Final = 90
-#: Between two comparisons of what finds tasks.
-_COMPARE: Final = 20
 
 
 class _Slowed:
     """The node as the scheduler sees it: what it proposes may arrive much later."""
 
-    def __init__(self, node: MemoryNode, rng: Random, flights: list[_Flight]) -> None:
+    def __init__(self, node: MemoryNode, rng: Random, flights: Flights) -> None:
         self._node: Final = node
         self._rng: Final = rng
         self._flights: Final = flights
@@ -106,55 +101,43 @@ class _Slowed:
         return reply()
 
 
-_Flight = Callable[[], Awaitable[None]]
-
-
-class World:
+class ConnectorWorld(World):
     """Four workers, three connectors, one cluster, and everything that can go wrong between."""
 
+    #: A second each.
+    rounds = 90
+
     def __init__(self, seed: int) -> None:
-        self._rng: Final = Random(seed)
         self._cluster: Final = ConnectorCluster(_CONFIG)
-        self._node: Final = self._cluster.node
+        super().__init__(seed, self._cluster.node)
         self._processes: Final = {name: Process(name) for name in _WORKERS}
         self._tasks: Final[dict[bytes, Task]] = {}
         self._cursors: Final[dict[bytes, Cursor]] = {}
         self._holders: Final = Holders()
-        #: Proposals on their way.
-        self._flights: Final[list[_Flight]] = []
-        self._slowed: Final = _Slowed(self._node, self._rng, self._flights)
-        self._seen_events = 0
-        #: How often what happened.
-        self.counts: Final[Counter[str]] = Counter()
+        self._flights: Final = Flights(self.rng)
+        self._slowed: Final = _Slowed(self.node, self.rng, self._flights)
+        self.sees = {TASKS: self._see_task, CURSORS: self._see_cursor}
 
-    async def run(self, steps: int) -> None:
-        """Let so many things happen, heal everything, and look; raises `Violation`."""
+    async def begin(self) -> None:
+        """Register the workers, and create the connectors."""
         await self._cluster.found()
         for process in self._processes.values():
             await self._start(process)
         for name in _CONNECTORS:
             await self._create(name)
-        self._node.mirrors_lag = True
-        actions, usual = zip(*self._weighted(), strict=True)
-        # Each seed has its own habits: what is rare together in one is frequent in another.
-        weights = [weight * self._rng.choice((0.3, 1, 4)) for weight in usual]
-        for step, action in enumerate(self._rng.choices(actions, weights, k=steps)):
-            await action()
-            self._look()
-            if step % _COMPARE == 0:
-                self._compare()
-        await self._heal()
+        self.node.mirrors_lag = True
 
-    def _weighted(self) -> list[tuple[Callable[[], Awaitable[None]], int]]:
+    def acts(self) -> list[tuple[Act, int]]:
+        """Return all that may happen."""
         return [
             (self._learn, 40),
             (self._work, 40),
             (self._say, 32),
             (self._fail, 4),
             (self._beat, 16),
-            (self._arrive, 80),
-            (self._lose, 3),
-            (self._repeat, 3),
+            (self._flights.arrive, 80),
+            (self._flights.lose, 3),
+            (self._flights.repeat, 3),
             (self._schedule, 20),
             (self._mirror, 20),
             (self._pass_time, 5),
@@ -177,7 +160,7 @@ class World:
         process = self._some_process()
         if process is not None:
             keys = sorted(self._tasks.keys() | process.runs.keys())
-            self._read(process, self._rng.sample(keys, (len(keys) + 1) // 2))
+            self._read(process, self.rng.sample(keys, (len(keys) + 1) // 2))
 
     def _read(self, process: Process, keys: list[bytes]) -> None:
         for key in keys:
@@ -187,7 +170,7 @@ class World:
         process, key, run = self._some_run()
         if process is None:
             return
-        run.value += self._rng.randint(1, 3)
+        run.value += self.rng.randint(1, 3)
         self._send_cursor(process, key, run)
 
     def _send_cursor(self, process: Process, key: bytes, run: Run) -> None:
@@ -195,7 +178,7 @@ class World:
 
         async def arrive() -> None:
             before = self._tasks.get(key)
-            code = await self._propose(command, Cursor)
+            code = await self.propose(command, Cursor)
             if not code:
                 self.counts["progress"] += 1
                 check_accepted(before, command.worker_epoch, command.epoch)
@@ -249,7 +232,7 @@ class World:
         async def arrive() -> None:
             before = dict(self._tasks)
             try:
-                reply = await self._node.propose(command, BatchReply)
+                reply = await self.node.propose(command, BatchReply)
             except Rejected as refusal:
                 self.counts[refusal.code] += 1
                 if refusal.code == "FENCED" and process.number == number:
@@ -268,23 +251,6 @@ class World:
 
         self._flights.append(arrive)
 
-    # What the network does.
-
-    async def _arrive(self) -> None:
-        if self._flights:
-            await self._flights.pop(self._rng.randrange(len(self._flights)))()
-
-    async def _lose(self) -> None:
-        if self._flights:
-            self._flights.pop(self._rng.randrange(len(self._flights)))
-
-    async def _repeat(self) -> None:
-        if self._flights:
-            await self._rng.choice(self._flights)()
-
-    async def _mirror(self) -> None:
-        self._node.mirror()
-
     # What happens to workers.
 
     async def _crash(self) -> None:
@@ -294,14 +260,14 @@ class World:
             process.crash()
 
     async def _expire(self) -> None:
-        name = self._rng.choice(list(_WORKERS))
+        name = self.rng.choice(list(_WORKERS))
         if self._cluster.epoch(name):
             self.counts["expiries"] += 1
             await self._cluster.unregister(name)
 
     async def _come_back(self) -> None:
-        process = self._processes[self._rng.choice(list(_WORKERS))]
-        if not process.running or self._rng.random() < 0.2:
+        process = self._processes[self.rng.choice(list(_WORKERS))]
+        if not process.running or self.rng.random() < 0.2:
             await self._start(process)
 
     async def _start(self, process: Process) -> None:
@@ -313,27 +279,30 @@ class World:
             self._fall_sick(process)
 
     def _fall_sick(self, process: Process) -> None:
-        process.mute = self._rng.random() < 0.5
+        process.mute = self.rng.random() < 0.5
         process.stubborn = not process.mute
 
     # What the cluster and its operators do.
 
+    async def _mirror(self) -> None:
+        self.node.mirror()
+
     async def _schedule(self) -> None:
-        await schedule(self._slowed, self._node.leader(GROUP))
+        await schedule(self._slowed, self.node.leader(GROUP))
 
     async def _pass_time(self) -> None:
-        await self._node.advance(self._rng.choice((100, 500, 1_000, 6_000)))
+        await self.node.advance(self.rng.choice((100, 500, 1_000, 6_000)))
 
     async def _elect(self) -> None:
-        self._node.elect(GROUP)
+        self.node.elect(GROUP)
 
     async def _aim(self) -> None:
-        target = self._rng.choice((TARGET_PAUSED, TARGET_STOPPED, TARGET_RUNNING, TARGET_RUNNING))
+        target = self.rng.choice((TARGET_PAUSED, TARGET_STOPPED, TARGET_RUNNING, TARGET_RUNNING))
         command = SetConnectorTarget(tenant=TENANT, name=self._some_name(), target=target)
-        await self._propose(command, Connector)
+        await self.propose(command, Connector)
 
     async def _restart(self) -> None:
-        await self._propose(RestartTasks(tenant=TENANT, name=self._some_name()), Connector)
+        await self.propose(RestartTasks(tenant=TENANT, name=self._some_name()), Connector)
 
     async def _update(self) -> None:
         name = self._some_name()
@@ -341,14 +310,14 @@ class World:
             tenant=TENANT,
             name=name,
             definition=ConnectorCluster.definition(
-                self._rng.randint(1, 3), _FAILURES, 500, self._rng.choice((_NORTH, {}))
+                self.rng.randint(1, 3), _FAILURES, 500, self.rng.choice((_NORTH, {}))
             ),
             discard_progress=True,
         )
-        await self._propose(command, Connector)
+        await self.propose(command, Connector)
 
     async def _delete(self) -> None:
-        await self._propose(DeleteConnector(tenant=TENANT, name=self._some_name()), Empty)
+        await self.propose(DeleteConnector(tenant=TENANT, name=self._some_name()), Empty)
 
     async def _recreate(self) -> None:
         name = self._some_name()
@@ -361,59 +330,51 @@ class World:
             name=name,
             definition=ConnectorCluster.definition(2, _FAILURES, 500, _CONNECTORS[name]),
         )
-        self.counts["created"] += not await self._propose(command, Connector)
+        self.counts["created"] += not await self.propose(command, Connector)
         left = [key for key, task in self._tasks.items() if task.id.connector == name]
         if any(key in self._cursors for key in left):
             raise Violation(f"connector {name} is new, and its tasks have progress")
 
     async def _drain(self) -> None:
-        await self._drain_or_not(self._rng.choice(list(_WORKERS)))
+        await self._drain_or_not(self.rng.choice(list(_WORKERS)))
 
     async def _drain_or_not(self, name: str) -> None:
-        if self._rng.random() < 0.5:
-            await self._propose(DrainWorker(worker=name), Worker)
+        if self.rng.random() < 0.5:
+            await self.propose(DrainWorker(worker=name), Worker)
         else:
-            await self._propose(UndrainWorker(worker=name), Worker)
+            await self.propose(UndrainWorker(worker=name), Worker)
 
     # How it ends.
 
-    async def _heal(self) -> None:
-        """Lose nothing any more, keep only some workers sick, and demand that all comes to rest."""
+    async def heal(self) -> None:
+        """Lose nothing any more, and keep only some workers sick."""
         self._flights.clear()
         for process in self._processes.values():
             if not process.running or self._cluster.epoch(process.name) != process.epoch:
                 await self._start(process)
-        self._node.mirror()
+        self.node.mirror()
         for name, process in self._processes.items():
             process.mute = process.stubborn = False
             if name in _SOUND:
-                await self._propose(UndrainWorker(worker=name), Worker)
+                await self.propose(UndrainWorker(worker=name), Worker)
             else:
                 self._fall_sick(process)
                 await self._drain_or_not(name)
-        for _ in range(_ROUNDS):
-            await self._everything()
-            unrest = self._unrest()
-            if not unrest:
-                break
-        else:
-            raise Violation(f"after {_ROUNDS} rounds without a fault: {unrest}")
-        self._compare()
 
-    async def _everything(self) -> None:
-        await self._node.advance(1_000)
-        self._node.mirror()
+    async def everything(self) -> None:
+        """Schedule until there is nothing left to do, and let all workers hear and report."""
+        await self.node.advance(1_000)
+        self.node.mirror()
         for _ in range(4):
-            await self._node.run_controller("connector.scheduling")
-        self._look()
+            await self.node.run_controller("connector.scheduling")
+        self.look()
         for process in self._processes.values():
             self._read(process, sorted(self._tasks.keys() | process.runs.keys()))
             self._report(process, list(process.runs.values()))
-        while self._flights:
-            await self._flights.pop(0)()
-            self._look()
+        await self.land(self._flights)
 
-    def _unrest(self) -> str:
+    def unrest(self) -> str:
+        """Return a task that is not where it should be."""
         rows = self._cluster.workers()
         draining = {name for name, row in rows.items() if row.draining}
         sick = {each.name for each in self._processes.values() if each.mute} | draining
@@ -437,19 +398,9 @@ class World:
 
     # How it looks at what happened.
 
-    def _compare(self) -> None:
-        wrong = differences(self._node)
-        if wrong:
-            raise Violation("; ".join(wrong))
-
-    def _look(self) -> None:
-        events = self._node.events
-        for event in events[self._seen_events :]:
-            if isinstance(event, RowEvent) and event.family == TASKS:
-                self._see_task(event)
-            elif isinstance(event, RowEvent) and event.family == CURSORS:
-                self._see_cursor(event)
-        self._seen_events = len(events)
+    def differences(self) -> list[str]:
+        """Return what finds other tasks than there are."""
+        return differences(self.node)
 
     def _see_task(self, event: RowEvent) -> None:
         if event.value is None:
@@ -475,19 +426,9 @@ class World:
         check_progress(self._cursors.get(event.key, Cursor()), cursor)
         self._cursors[event.key] = cursor
 
-    async def _propose(self, command: Message, reply: type[Message]) -> str:
-        """Return the code of a refusal; empty: there was none."""
-        try:
-            await self._node.propose(command, reply)
-        except Rejected as refusal:
-            self.counts[refusal.code] += 1
-            return refusal.code
-        self._look()
-        return ""
-
     def _some_process(self) -> Process | None:
         running = [each for each in self._processes.values() if each.running]
-        return self._rng.choice(running) if running else None
+        return self.rng.choice(running) if running else None
 
     def _some_run(self) -> tuple[Process | None, bytes, Run]:
         runs = [
@@ -496,10 +437,10 @@ class World:
             if process.running
             for key, run in process.runs.items()
         ]
-        return self._rng.choice(runs) if runs else (None, b"", Run(Task(), 0, 0))
+        return self.rng.choice(runs) if runs else (None, b"", Run(Task(), 0, 0))
 
     def _some_name(self) -> str:
-        return self._rng.choice(list(_CONNECTORS))
+        return self.rng.choice(list(_CONNECTORS))
 
 
 #: States of tasks, by their target, that are at rest wherever the workers are.

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import AbstractContextManager, ExitStack, contextmanager
-from typing import Any, Final
+from collections.abc import Callable, Mapping
+from typing import Final
 from unittest.mock import patch
 
 from quorate.plugin import Reader
@@ -17,8 +16,7 @@ from quorate_storage_engine.removal import apply as removal
 from quorate_storage_engine.segments.rows import read_segment
 from quorate_storage_engine.v1.rows_pb2 import Segment
 
-#: Switches a bug on while it is entered.
-Bug = Callable[[], AbstractContextManager[None]]
+from tests.support.plugin_world import Bug, wrong
 
 
 def _nothing(*_: object) -> None:
@@ -82,43 +80,32 @@ def _gone_alone(reader: Reader, shard: str, number: int) -> Segment | None:
     return segment
 
 
-def _all(*patches: AbstractContextManager[Any]) -> Bug:
-    @contextmanager
-    def switched_on() -> Iterator[None]:
-        with ExitStack() as stack:
-            for each in patches:
-                stack.enter_context(each)
-            yield
-
-    return switched_on
-
-
 #: By what is wrong.
 BUGS: Final[Mapping[str, Bug]] = {
-    "a leader is followed by any live replica": _all(
+    "a leader is followed by any live replica": wrong(
         patch.object(elections, "successor", _any_replica)
     ),
-    "the next leader has the epoch of the last one": _all(
+    "the next leader has the epoch of the last one": wrong(
         patch.object(elections, "enthrone", _same_epoch)
     ),
-    "the next leader is given to another process": _all(
+    "the next leader is given to another process": wrong(
         patch.object(elections, "enthrone", _another_process)
     ),
-    "every replica was in sync when the leader went": _all(
+    "every replica was in sync when the leader went": wrong(
         patch.object(elections, "depose", _forget_in_sync)
     ),
-    "a leader that registered again is taken for alive": _all(
+    "a leader that registered again is taken for alive": wrong(
         patch.object(election_queries, "read_segment", _gone_alone)
     ),
-    "the preferred leader need not be in sync": _all(
+    "the preferred leader need not be in sync": wrong(
         patch.object(elections, "preferred_leader", _preferred_whoever),
         patch.object(election_queries, "preferred_leader", _preferred_whoever),
     ),
-    "a replica leaves before another one caught up": _all(
+    "a replica leaves before another one caught up": wrong(
         patch.object(engines, "next_step", _leave_at_once),
         patch.object(engine_queries, "next_step", _leave_at_once),
     ),
-    "nobody is told to drop a removed segment": _all(
+    "nobody is told to drop a removed segment": wrong(
         patch.object(removal, "ask_to_drop", _nothing)
     ),
 }

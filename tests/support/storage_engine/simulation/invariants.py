@@ -6,11 +6,8 @@ from collections.abc import Mapping
 
 from quorate_storage_engine.v1.rows_pb2 import SEGMENT_STATUS_DELETING, Segment
 
+from tests.support.plugin_world import Violation
 from tests.support.storage_engine.simulation.engine import Engine, Held, Record, held_of
-
-
-class Violation(AssertionError):
-    """Something happened that must never happen."""
 
 
 def check_row(before: Segment | None, after: Segment) -> None:

@@ -2,13 +2,8 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
-from random import Random
 from typing import Final
 
-from google.protobuf.message import Message
 from quorate.plugin import Rejected, RowEvent
 from quorate.v1.batch_pb2 import BatchReply
 from quorate_storage_engine.families import DROPS, SEGMENTS, segment_key
@@ -33,6 +28,7 @@ from quorate_storage_engine.v1.rows_pb2 import (
 )
 from quorate_storage_engine.v1.storage_node_pb2 import LogEnd, LogEndRequest, LogEndResponse
 
+from tests.support.plugin_world import Act, Flights, Violation, World
 from tests.support.storage_engine.fleet import EngineCluster
 from tests.support.storage_engine.indexes import differences
 from tests.support.storage_engine.simulation.engine import (
@@ -43,32 +39,21 @@ from tests.support.storage_engine.simulation.engine import (
     held_of,
     place_of,
 )
-from tests.support.storage_engine.simulation.invariants import (
-    Violation,
-    check_acknowledged,
-    check_row,
-)
+from tests.support.storage_engine.simulation.invariants import check_acknowledged, check_row
 
 _ENGINES: Final = tuple("abcdef")
 _REPLICAS: Final = 3
 _SHARDS: Final = 3
-#: So often may everything happen once more until a healed cluster must be at rest.
-_ROUNDS: Final = 40
 
 
-@dataclass(frozen=True, slots=True)
-class _Flight:
-    """Something on its way through the network."""
-
-    arrive: Callable[[], Awaitable[None]]
-
-
-class World:
+class EngineWorld(World):
     """Six engines, three shards, one cluster, and everything that can go wrong between them."""
 
+    rounds = 40
+
     def __init__(self, seed: int) -> None:
-        self._rng: Final = Random(seed)
         self._cluster: Final = EngineCluster({"batch": 3, "balance_moves": 2})
+        super().__init__(seed, self._cluster.node)
         self._engines: Final = {name: Engine(name) for name in _ENGINES}
         self._rows: Final[dict[Place, Segment]] = {}
         self._drops: Final[dict[bytes, Drop]] = {}
@@ -76,36 +61,27 @@ class World:
         #: Which process wrote to a segment under which leader epoch.
         self._leaders: Final[dict[tuple[Held, int], tuple[str, int]]] = {}
         #: What engines tell each other, and what they ask of the cluster, which is slower.
-        self._flights: Final[list[_Flight]] = []
-        self._commands: Final[list[_Flight]] = []
-        self._seen_events = 0
+        self._flights: Final = Flights(self.rng)
+        self._commands: Final = Flights(self.rng)
         self._records = 0
-        #: How often what happened.
-        self.counts: Final[Counter[str]] = Counter()
+        self.sees = {SEGMENTS: self._see_segment, DROPS: self._see_drop}
 
-    async def run(self, steps: int) -> None:
-        """Let so many things happen, heal everything, and look; raises `Violation`."""
+    async def begin(self) -> None:
+        """Register the engines, and create the shards."""
         for engine in self._engines.values():
             engine.start(await self._cluster.register(engine.name, address=engine.name))
         for number in range(_SHARDS):
             await self._cluster.create_shard(f"s{number}", replicas=_REPLICAS)
-        self._look()
-        actions, usual = zip(*self._weighted(), strict=True)
-        # Each seed has its own habits: what is rare together in one is frequent in another.
-        weights = [weight * self._rng.choice((0.3, 1, 4)) for weight in usual]
-        for action in self._rng.choices(actions, weights, k=steps):
-            await action()
-            self._look()
-        await self._heal()
 
-    def _weighted(self) -> list[tuple[Callable[[], Awaitable[None]], int]]:
+    def acts(self) -> list[tuple[Act, int]]:
+        """Return all that may happen."""
         return [
             (self._append, 16),
             (self._follow, 24),
-            (self._arrive, 30),
-            (self._arrive_slowly, 10),
+            (self._flights.arrive, 30),
+            (self._commands.arrive, 10),
             (self._lose, 2),
-            (self._repeat, 2),
+            (self._commands.repeat, 2),
             (self._commit, 16),
             (self._learn, 24),
             (self._change_isr, 12),
@@ -144,8 +120,8 @@ class World:
         leader, place = self._some_leader()
         if leader is None:
             return
-        name = self._rng.choice(list(leader.views[place].replicas))
-        self._fetch(leader, self._engines[name], place, self._rng.randint(0, 3))
+        name = self.rng.choice(list(leader.views[place].replicas))
+        self._fetch(leader, self._engines[name], place, self.rng.randint(0, 3))
 
     def _fetch(self, leader: Engine, follower: Engine, place: Place, most: int) -> None:
         if not follower.follow(place, leader, most):
@@ -158,7 +134,7 @@ class World:
             if leader.process == process:
                 leader.hear(place, epoch, follower.name, broker_epoch, end)
 
-        self._flights.append(_Flight(hear))
+        self._flights.append(hear)
 
     async def _commit(self) -> None:
         leader, place = self._some_leader()
@@ -178,10 +154,10 @@ class World:
         known.extend(records[shared:])
 
     async def _learn(self) -> None:
-        engine = self._engines[self._rng.choice(_ENGINES)]
+        engine = self._engines[self.rng.choice(_ENGINES)]
         places = sorted(self._rows.keys() | engine.views.keys())
         if engine.running:
-            for place in self._rng.sample(places, (len(places) + 1) // 2):
+            for place in self.rng.sample(places, (len(places) + 1) // 2):
                 engine.learn(place, self._row(place))
 
     async def _change_isr(self) -> None:
@@ -203,15 +179,15 @@ class World:
             for name, (epoch, end) in sorted(leading.followers.items())
             if name in view.replicas and name not in view.isr and end >= reached
         ]
-        if not joining or self._rng.random() < 0.1:
+        if not joining or self.rng.random() < 0.1:
             return None
-        return self._update(leader, place, [*view.isr, self._rng.choice(joining)[0]])
+        return self._update(leader, place, [*view.isr, self.rng.choice(joining)[0]])
 
     def _reduction(self, leader: Engine, place: Place) -> UpdateSegmentIsr | None:
         others = [name for name in leader.views[place].isr if name != leader.name]
-        if not others or self._rng.random() < 0.4:
+        if not others or self.rng.random() < 0.4:
             return None
-        out = self._rng.choice(others)
+        out = self.rng.choice(others)
         return self._update(leader, place, [n for n in leader.views[place].isr if n != out])
 
     def _update(self, leader: Engine, place: Place, isr: list[str]) -> UpdateSegmentIsr:
@@ -228,7 +204,7 @@ class World:
         process = leader.process
 
         async def arrive() -> None:
-            done = await self._propose(update, Segment)
+            done = not await self.propose(update, Segment)
             self.counts["in-sync replicas changed"] += done
             if leader.running and leader.process == process:
                 leader.learn(place, self._row(place))
@@ -236,7 +212,7 @@ class World:
                 if not done and leading is not None and leading.update == update:
                     leading.update = None
 
-        self._commands.append(_Flight(arrive))
+        self._commands.append(arrive)
 
     async def _begin_next(self) -> None:
         leader, place = self._some_leader()
@@ -260,12 +236,12 @@ class World:
         process = leader.process
 
         async def arrive() -> None:
-            self.counts["next segments"] += await self._propose(command, ShardState)
+            self.counts["next segments"] += not await self.propose(command, ShardState)
             if leader.running and leader.process == process:
                 leader.leading.pop(place, None)
                 leader.learn(place, self._row(place))
 
-        self._commands.append(_Flight(arrive))
+        self._commands.append(arrive)
 
     async def _drop(self) -> None:
         asked = [
@@ -274,7 +250,7 @@ class World:
             if self._engines[drop.engine].running and self._registered(drop.engine)
         ]
         if asked:
-            drop = self._rng.choice(asked)
+            drop = self.rng.choice(asked)
             engine = self._engines[drop.engine]
             engine.disk.pop((drop.shard_uid, drop.segment), None)
             place = drop.shard, drop.segment
@@ -293,47 +269,33 @@ class World:
             )
 
             async def arrive() -> None:
-                await self._propose(command, BatchReply)
+                await self.propose(command, BatchReply)
                 self.counts["drops"] += 1
 
-            self._commands.append(_Flight(arrive))
+            self._commands.append(arrive)
 
     # What the network does.
 
-    async def _arrive(self) -> None:
-        if self._flights:
-            await self._flights.pop(self._rng.randrange(len(self._flights))).arrive()
-
-    async def _arrive_slowly(self) -> None:
-        if self._commands:
-            await self._commands.pop(self._rng.randrange(len(self._commands))).arrive()
-
     async def _lose(self) -> None:
-        flights = self._rng.choice((self._flights, self._commands))
-        if flights:
-            flights.pop(self._rng.randrange(len(flights)))
-
-    async def _repeat(self) -> None:
-        if self._commands:
-            await self._rng.choice(self._commands).arrive()
+        await self.rng.choice((self._flights, self._commands)).lose()
 
     # What happens to engines.
 
     async def _crash(self) -> None:
-        engine = self._engines[self._rng.choice(_ENGINES)]
+        engine = self._engines[self.rng.choice(_ENGINES)]
         self.counts["crashes"] += engine.running
         engine.crash()
 
     async def _expire(self) -> None:
-        name = self._rng.choice(_ENGINES)
+        name = self.rng.choice(_ENGINES)
         if self._cluster.broker_epoch(name) and (
-            not self._engines[name].running or self._rng.random() < 0.5
+            not self._engines[name].running or self.rng.random() < 0.5
         ):
             self.counts["expiries"] += 1
             await self._cluster.unregister(name)
 
     async def _come_back(self) -> None:
-        engine = self._engines[self._rng.choice(_ENGINES)]
+        engine = self._engines[self.rng.choice(_ENGINES)]
         if not engine.running:
             await self._return(engine)
 
@@ -343,14 +305,14 @@ class World:
             for row in self._rows.values()
             if engine.name in (*row.isr, *row.last_known_isr)
         }
-        if self._rng.random() < 0.6:
+        if self.rng.random() < 0.6:
             # A disk may be emptied, but for what it is known to hold.
             for held in [held for held in engine.disk if held not in known]:
                 del engine.disk[held]
         engine.start(await self._register(engine))
 
     async def _register_again(self) -> None:
-        engine = self._engines[self._rng.choice(_ENGINES)]
+        engine = self._engines[self.rng.choice(_ENGINES)]
         if engine.running and not self._registered(engine.name):
             self.counts["registered again"] += 1
             engine.register_again(await self._register(engine))
@@ -379,10 +341,10 @@ class World:
         await self._cluster.collect_garbage()
 
     async def _commission(self) -> None:
-        name = self._rng.choice(_ENGINES[:2])
+        name = self.rng.choice(_ENGINES[:2])
         leaving = name in self._leaving()
         kind = RecommissionEngines if leaving else DecommissionEngines
-        await self._propose(kind(engines=[name]), BatchReply)
+        await self.propose(kind(engines=[name]), BatchReply)
 
     async def _delete(self) -> None:
         sealed = [
@@ -390,23 +352,23 @@ class World:
             for place, row in self._rows.items()
             if row.status == SEGMENT_STATUS_SEALED and (place[0], place[1] + 1) in self._rows
         ]
-        if sealed and self._rng.random() < 0.7:
-            shard, number = self._rng.choice(sealed)
-            await self._propose(DeleteSegment(shard=shard, segment=number), Segment)
+        if sealed and self.rng.random() < 0.7:
+            shard, number = self.rng.choice(sealed)
+            await self.propose(DeleteSegment(shard=shard, segment=number), Segment)
         else:
-            name = f"s{self._rng.randrange(_SHARDS)}"
-            await self._propose(DeleteShard(name=name), Shard)
+            name = f"s{self.rng.randrange(_SHARDS)}"
+            await self.propose(DeleteShard(name=name), Shard)
 
     async def _create(self) -> None:
-        name = f"s{self._rng.randrange(_SHARDS)}"
+        name = f"s{self.rng.randrange(_SHARDS)}"
         try:
             await self._cluster.create_shard(name, replicas=_REPLICAS)
-        except Rejected:
-            self.counts["refused"] += 1
+        except Rejected as refusal:
+            self.counts[refusal.code] += 1
 
     async def _ask(self, address: str, request: LogEndRequest, timeout_s: float) -> LogEndResponse:
         engine = self._engines[address]
-        if not engine.running or self._rng.random() < 0.2:
+        if not engine.running or self.rng.random() < 0.2:
             raise TimeoutError(f"{address} does not answer")
         response = LogEndResponse(engine=engine.name, broker_epoch=engine.broker_epoch)
         for wanted in request.segments:
@@ -426,8 +388,8 @@ class World:
 
     # How it ends.
 
-    async def _heal(self) -> None:
-        """Bring every engine back, lose nothing any more, and demand that all comes to rest."""
+    async def heal(self) -> None:
+        """Bring every engine back, and lose nothing any more."""
         self._flights.clear()
         self._commands.clear()
         for engine in self._engines.values():
@@ -437,22 +399,12 @@ class World:
                 engine.register_again(await self._register(engine))
             for leading in engine.leading.values():
                 leading.sealing = False
-        self._look()
-        for _ in range(_ROUNDS):
-            await self._everything()
-            unrest = self._unrest()
-            if not unrest:
-                break
-        else:
-            raise Violation(f"after {_ROUNDS} rounds without a fault: {unrest}")
-        wrong = differences(self._cluster)
-        if wrong:
-            raise Violation("; ".join(wrong))
 
-    async def _everything(self) -> None:
+    async def everything(self) -> None:
+        """Run all controllers, and let all engines hear, follow, drop and update."""
         for controller in (self._hold_elections, self._place, self._collect, self._balance):
             await controller()
-            self._look()
+            self.look()
         for engine in self._engines.values():
             for place in sorted(self._rows.keys() | engine.views.keys()):
                 engine.learn(place, self._row(place))
@@ -473,11 +425,10 @@ class World:
 
     async def _land(self) -> None:
         for flights in (self._flights, self._commands):
-            while flights:
-                await flights.pop(0).arrive()
-                self._look()
+            await self.land(flights)
 
-    def _unrest(self) -> str:
+    def unrest(self) -> str:
+        """Return a segment without its replicas, or what is still to be dropped."""
         leaving = self._leaving()
         for place, row in self._rows.items():
             if row.status == SEGMENT_STATUS_DELETING:
@@ -495,19 +446,15 @@ class World:
 
     # How it looks at what happened.
 
-    def _look(self) -> None:
-        events = self._cluster.node.events
-        for event in events[self._seen_events :]:
-            if not isinstance(event, RowEvent):
-                continue
-            if event.family == SEGMENTS:
-                self._see_segment(event)
-            elif event.family == DROPS:
-                if event.value is None:
-                    del self._drops[event.key]
-                else:
-                    self._drops[event.key] = Drop.FromString(event.value)
-        self._seen_events = len(events)
+    def differences(self) -> list[str]:
+        """Return what an index or load says otherwise than the segments do."""
+        return differences(self._cluster)
+
+    def _see_drop(self, event: RowEvent) -> None:
+        if event.value is None:
+            del self._drops[event.key]
+        else:
+            self._drops[event.key] = Drop.FromString(event.value)
 
     def _see_segment(self, event: RowEvent) -> None:
         if event.value is None:
@@ -527,15 +474,6 @@ class World:
         if not row.leader and row.status != SEGMENT_STATUS_DELETING:
             self.counts["unavailable"] += 1
 
-    async def _propose(self, command: Message, reply: type[Message]) -> bool:
-        try:
-            await self._cluster.node.propose(command, reply)
-        except Rejected:
-            self.counts["refused"] += 1
-            return False
-        self._look()
-        return True
-
     def _some_leader(self) -> tuple[Engine | None, Place]:
         leaders = [
             (engine, place)
@@ -543,10 +481,10 @@ class World:
             for place in engine.leading
             if engine.believes_to_lead(place)
         ]
-        return self._rng.choice(leaders) if leaders else (None, ("", 0))
+        return self.rng.choice(leaders) if leaders else (None, ("", 0))
 
     def _row(self, place: Place) -> Segment | None:
-        self._look()
+        self.look()
         return self._rows.get(place)
 
     def _registered(self, name: str) -> bool:
