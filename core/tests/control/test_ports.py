@@ -3,39 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from typing import Any
 
 import pytest
 from google.protobuf.message import Message as Proto
 from google.protobuf.struct_pb2 import ListValue
 from google.protobuf.wrappers_pb2 import Int64Value, StringValue
-from quorate.apply.entries import LoggedCommand
-from quorate.apply.program import Program, families_of
-from quorate.consensus.membership import Configuration, Member
-from quorate.consensus.messages import Append, Message, Peer
-from quorate.consensus.timing import Timing
+from quorate.consensus.messages import Append
 from quorate.control.leader_balance import Leadership, leadership_of, ready_of
 from quorate.control.timers import Timers
 from quorate.plugin import ColumnFamily, Command, ShardRef, Timer, Txn
 from quorate.plugin.catalog import Catalog, assemble
 from quorate.plugin.declared import Declared
 from quorate.plugin.discovery import Plugin
-from quorate.plugin.shard_id import ShardId
-from quorate.shards.shard.context import ReplicaContext, ShardHooks
-from quorate.shards.shard.log_keeper import open_journal
-from quorate.shards.shard.shard import Shard, ShardSettings
-from quorate.storage.data.home import MemoryHome
-from quorate.storage.data.shard_data import ShardData
-from quorate.storage.engine.memory import MemoryDisk, MemoryEngine
-from quorate.storage.log.node_log import FAMILY, NodeLog
-from quorate.storage.log.sync_loop import SyncLoop
-from quorate.storage.log.witness import MemoryWitnesses
-from quorate.topology.commands.routes import ROUTES
 
-from tests.support.sim.loop import Clock, VirtualLoop
-from tests.support.sim.world import World
+from core.tests.steered import Cluster, Node, logged
 
-METADATA = ShardId("metadata", 0)
 ROWS = "toy.brokers"
 TIMER = "toy.liveness"
 TTL_MS = 10_000
@@ -94,164 +78,83 @@ def catalog() -> Catalog:
     )
 
 
-def logged(message: Proto) -> LoggedCommand:
-    name = message.DESCRIPTOR.full_name
-    return LoggedCommand(name, message.SerializeToString(), slotless=True)
-
-
-class Node:
-    """One replica, with its timers."""
-
-    def __init__(self, cluster: Cluster, name: str) -> None:
-        self.cluster = cluster
-        self.peer = Peer(name, ord(name))
-        self.clock = Clock(cluster.world)
-        self.loop = VirtualLoop(cluster.world, self.clock)  # type: ignore[abstract]
-        log = NodeLog(MemoryEngine(MemoryDisk(), (FAMILY,)), MemoryWitnesses())
-        data = ShardData.open(MemoryHome(), families_of(cluster.catalog, "metadata"))
-        syncs = SyncLoop(log, self.loop, lambda n: self.shard.synced(n), self._failed)
-        self.shard = Shard(
-            METADATA,
-            self.peer,
-            data,
-            open_journal(log, str(METADATA), data),
-            ReplicaContext(
-                catalog=cluster.catalog,
-                settings=ShardSettings(
-                    timing=Timing(heartbeat_s=0.05, election_min_s=0.2, election_max_s=0.4)
-                ),
-                loop=self.loop,
-                wall_ms=self.now_ms,
-            ),
-            ShardHooks(
-                send=self.send,
-                request_sync=lambda _: syncs.request(),
-                send_snapshots=self.needed,
-            ),
-            rng=cluster.world.rng(name),
-            program=Program.of(cluster.catalog, METADATA.group, ROUTES),
-        )
-        self.proposed: list[tuple[float, Proto, ShardRef]] = []
-        self.timers = Timers([LIVENESS], lambda: [self.shard], self._propose, loop=self.loop)
-
-    def now_ms(self) -> int:
-        return int(self.clock() * 1_000)
-
-    def start(self, first: Configuration) -> None:
-        self.shard.start(first)
-        self.timers.start()
-
-    async def _propose(self, message: Proto, ref: ShardRef) -> None:
-        self.proposed.append((self.cluster.world.now, message, ref))
-        await self.shard.propose([logged(message)], term=ref.term)
-
-    def beat(self, name: str) -> None:
-        self.shard.propose([logged(StringValue(value=name))])
-
-    def send(self, name: str, messages: Sequence[Message]) -> None:
-        for message in messages:
-            self.cluster.carry(message)
-
-    def needed(self, shard: Shard, peers: Sequence[Peer]) -> None:
-        raise AssertionError("nothing was cut from the log")
-
-    def _failed(self, error: Exception) -> None:
-        raise error
-
-    @property
-    def brokers(self) -> set[str]:
-        reader = self.shard.store_reader(frozenset((ROWS,)))
-        return {row.key.decode() for row in reader.scan(ROWS, b"", b"\xff", limit=100)}
-
-
-class Cluster:
-    """Three replicas."""
+class Timed:
+    """Three nodes, each with the timers of what it leads."""
 
     def __init__(self) -> None:
-        self.world = World(1)
-        self.catalog = catalog()
-        self.nodes = {name: Node(self, name) for name in "abc"}
-        #: Loses what it says no to.
-        self.passes: Callable[[Message], bool] = lambda _: True
-        first = Configuration.of(Member(node.peer) for node in self.nodes.values())
-        for node in self.nodes.values():
-            node.loop.post(0.0, node.start, first)
+        self.cluster = Cluster(catalog=catalog())
+        #: By node: what its timers proposed, and for which shard and term.
+        self.proposed: dict[str, list[tuple[Proto, ShardRef]]] = {}
+        for node in self.cluster.nodes.values():
+            self.proposed[node.name] = []
+            propose = partial(self._propose, node)
+            timers = Timers([LIVENESS], node.shards.leading, propose, loop=node.loop)
+            node.run(timers.start)
 
-    def carry(self, message: Message) -> None:
-        target = self.nodes[message.target.node]
-        if self.passes(message):
-            target.loop.post(0.002, target.shard.receive, message)
-
-    def pass_time(self, seconds: float) -> None:
-        self.world.run(self.world.now + seconds)
-
-    @property
-    def leader(self) -> Node:
-        """The leader of the newest term."""
-        while not (found := [node for node in self.nodes.values() if node.shard.leads]):
-            assert self.world.now < 600.0
-            self.pass_time(0.01)
-        return max(found, key=lambda node: node.shard.term)
+    async def _propose(self, node: Node, message: Proto, ref: ShardRef) -> None:
+        self.proposed[node.name].append((message, ref))
+        await node.metadata.propose([logged(message, slotless=True)], term=ref.term)
 
     def beat(self, name: str) -> None:
-        leader = self.leader
-        leader.loop.run(leader.beat, name)
+        self.cluster.propose(logged(StringValue(value=name), slotless=True))
+
+    def brokers(self, node: Node) -> set[str]:
+        reader = node.metadata.store_reader(frozenset((ROWS,)))
+        return {row.key.decode() for row in reader.scan(ROWS, b"", b"\xff", limit=100)}
 
     def leaderships(self) -> dict[str, Leadership]:
         return {
-            name: leadership_of(node.shard)._replace(ready=ready_of(node.shard))
-            for name, node in self.nodes.items()
+            name: leadership_of(node.metadata)._replace(ready=ready_of(node.metadata))
+            for name, node in self.cluster.nodes.items()
         }
 
 
 @pytest.fixture
-def cluster() -> Iterator[Cluster]:
-    made = Cluster()
-    made.pass_time(2.0)
+def timed() -> Iterator[Timed]:
+    made = Timed()
     yield made
-    made.world.dispose()
+    made.cluster.world.dispose()
 
 
-def test_who_is_silent_expires_and_who_renews_does_not(cluster: Cluster) -> None:
-    cluster.beat("silent")
+def test_who_is_silent_expires_and_who_renews_does_not(timed: Timed) -> None:
+    cluster = timed.cluster
+    timed.beat("silent")
     for _ in range(8):
-        cluster.beat("loud")
+        timed.beat("loud")
         cluster.pass_time(3.0)
 
-    assert [node.brokers for node in cluster.nodes.values()] == [{"loud"}] * 3
-    assert [overdue for _, overdue, _ in cluster.leader.proposed] == [overdue([b"silent"])]
+    assert [timed.brokers(node) for node in cluster.nodes.values()] == [{"loud"}] * 3
+    assert [due for due, _ in timed.proposed[cluster.leader.name]] == [overdue([b"silent"])]
 
 
-def test_a_leader_that_was_paused_loses_its_office_and_the_next_one_waits(
-    cluster: Cluster,
-) -> None:
-    cluster.beat("x")
+def test_a_leader_that_was_paused_loses_its_office_and_the_next_one_waits(timed: Timed) -> None:
+    cluster = timed.cluster
+    timed.beat("x")
     cluster.pass_time(1.0)
     paused = cluster.leader
     paused.loop.pause()
     cluster.pass_time(2.0)
     successor = next(
-        node for node in cluster.nodes.values() if node is not paused and node.shard.leads
+        node for node in cluster.nodes.values() if node is not paused and node.metadata.leads
     )
     cluster.pass_time(7.8)
     # Its deadline has passed, and the new leader has not led for a whole time to live.
-    assert "x" in successor.brokers
+    assert "x" in timed.brokers(successor)
 
     cluster.pass_time(2.0)
-    assert "x" not in successor.brokers
+    assert "x" not in timed.brokers(successor)
     cluster.pass_time(20.0)
     paused.loop.resume()
     cluster.pass_time(1.0)
 
-    assert paused.proposed == []
-    [(_, _, ref)] = successor.proposed
-    assert ref == ShardRef("metadata", 0, successor.shard.term)
+    assert timed.proposed[paused.name] == []
+    [(_, ref)] = timed.proposed[successor.name]
+    assert ref == ShardRef("metadata", 0, successor.metadata.term)
 
 
-def test_a_whole_cluster_that_was_paused_expires_nobody_who_could_not_renew(
-    cluster: Cluster,
-) -> None:
-    cluster.beat("x")
+def test_a_whole_cluster_that_was_paused_expires_nobody_who_could_not_renew(timed: Timed) -> None:
+    cluster = timed.cluster
+    timed.beat("x")
     cluster.pass_time(1.0)
     for node in cluster.nodes.values():
         node.loop.pause()
@@ -259,16 +162,16 @@ def test_a_whole_cluster_that_was_paused_expires_nobody_who_could_not_renew(
     for node in cluster.nodes.values():
         node.loop.resume()
     cluster.pass_time(5.0)
-    cluster.beat("x")
+    timed.beat("x")
     cluster.pass_time(8.0)
 
-    assert cluster.leader.brokers == {"x"}
-    assert [node.proposed for node in cluster.nodes.values()] == [[], [], []]
+    assert timed.brokers(cluster.leader) == {"x"}
+    assert list(timed.proposed.values()) == [[], [], []]
 
 
-def test_only_the_leader_knows_who_could_take_over(cluster: Cluster) -> None:
-    leader = cluster.leader.peer.node
-    found = cluster.leaderships()
+def test_only_the_leader_knows_who_could_take_over(timed: Timed) -> None:
+    leader = timed.cluster.leader.name
+    found = timed.leaderships()
 
     assert {each.leader for each in found.values()} == {leader}
     assert {name: each.ready for name, each in found.items()} == {
@@ -276,8 +179,9 @@ def test_only_the_leader_knows_who_could_take_over(cluster: Cluster) -> None:
     }
 
 
-def test_a_follower_that_is_behind_or_silent_could_not(cluster: Cluster) -> None:
-    leader = cluster.leader.peer.node
+def test_a_follower_that_is_behind_or_silent_could_not(timed: Timed) -> None:
+    cluster = timed.cluster
+    leader = cluster.leader.name
     behind, sound = sorted(set("abc") - {leader})
     cluster.passes = lambda message: (
         not (
@@ -286,10 +190,10 @@ def test_a_follower_that_is_behind_or_silent_could_not(cluster: Cluster) -> None
             and bool(message.body.entries)
         )
     )
-    cluster.beat("x")
+    timed.beat("x")
     cluster.pass_time(0.3)
-    assert cluster.leaderships()[leader].ready == {sound}
+    assert timed.leaderships()[leader].ready == {sound}
 
     cluster.passes = lambda message: message.source.node != sound
     cluster.pass_time(1.5)
-    assert sound not in cluster.leaderships()[leader].ready
+    assert sound not in timed.leaderships()[leader].ready

@@ -28,7 +28,7 @@ from quorate.v1 import control_pb2
 if TYPE_CHECKING:
     from quorate.apply.entries import LoggedCommand
 
-    from core.tests.shards.replicas.conftest import Cluster
+    from core.tests.steered import Cluster
 
 METADATA, KV = ShardId("metadata", 0), ShardId("kv", 3)
 ME = Peer("alone", 77)

@@ -14,7 +14,7 @@ from quorate.shards.refusals import LeaderlessError, NotProposedError, ReadTimeo
 if TYPE_CHECKING:
     from quorate.apply.entries import LoggedCommand
 
-    from core.tests.shards.replicas.conftest import Cluster, Node
+    from core.tests.steered import Cluster, Node
 
 NewRow = Callable[[str, str], "LoggedCommand"]
 NewCluster = Callable[..., "Cluster"]

@@ -26,7 +26,7 @@ from quorate.shards.watching.watches import Watches
 from quorate.v1 import control_pb2
 
 if TYPE_CHECKING:
-    from core.tests.shards.replicas.conftest import Cluster, Node
+    from core.tests.steered import Cluster, Node
 
 METADATA, KV = ShardId("metadata", 0), ShardId("kv", 0)
 FACTS = "toy.facts"

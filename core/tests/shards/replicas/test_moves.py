@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from quorate.consensus.status import ReplicaStatus
     from quorate.shards.shard.shard import Shard
 
-    from core.tests.shards.replicas.conftest import Cluster, Node
+    from core.tests.steered import Cluster, Node
 
 NewRow = Callable[[str, str], LoggedCommand]
 

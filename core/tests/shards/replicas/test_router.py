@@ -18,7 +18,7 @@ from quorate.shards.routing.proposing import Result
 from quorate.topology.commands.routes import ROUTES
 
 if TYPE_CHECKING:
-    from core.tests.shards.replicas.conftest import Cluster, Node
+    from core.tests.steered import Cluster, Node
 
 
 class Hops:

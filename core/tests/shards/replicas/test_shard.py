@@ -43,7 +43,7 @@ from quorate.v1.control_pb2 import RaiseGeneration
 if TYPE_CHECKING:
     from quorate.apply.entries import LoggedCommand
 
-    from core.tests.shards.replicas.conftest import Cluster, Node
+    from core.tests.steered import Cluster, Node
 
 NewRow = Callable[[str, str], "LoggedCommand"]
 NewCommand = Callable[..., "LoggedCommand"]

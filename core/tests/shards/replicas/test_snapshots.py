@@ -42,7 +42,7 @@ from quorate.storage.data.checkpoint import Checkpoint, Manifest
 if TYPE_CHECKING:
     from quorate.apply.entries import LoggedCommand
 
-    from core.tests.shards.replicas.conftest import Cluster, Node
+    from core.tests.steered import Cluster, Node
 
 NewRow = Callable[[str, str], "LoggedCommand"]
 

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from quorate.apply.entries import LoggedCommand
     from quorate.consensus.messages import Message
 
-    from core.tests.shards.replicas.conftest import Cluster, Node
+    from core.tests.steered import Cluster, Node
 
 NewCluster = Callable[..., "Cluster"]
 NewCommand = Callable[..., "LoggedCommand"]
