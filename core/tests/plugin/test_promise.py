@@ -33,8 +33,18 @@ def _of(name: str, found: Any) -> Iterator[str]:
     if inspect.isclass(found):
         yield f"{name}: class"
         if is_dataclass(found):
-            yield from (f"{name}.{each.name}: {_text(each.type)}" for each in fields(found))
-        for own, value in sorted(vars(found).items()):
+            yield from (
+                f"{name}.{each.name}: {_text(each.type)}"
+                for each in fields(found)
+                if each.name[0] != "_"
+            )
+        # A base in another package of core keeps the promises of the port that it implements.
+        own_rooms = (MODULES[0], KIT)
+        bases = [
+            each for each in found.__mro__ if each is found or each.__module__.startswith(own_rooms)
+        ]
+        members = {own: value for each in reversed(bases) for own, value in vars(each).items()}
+        for own, value in sorted(members.items()):
             if own[0] != "_" and inspect.isfunction(value):
                 yield f"{name}.{own}{_signature(value)}"
             elif own[0] != "_" and isinstance(value, property):

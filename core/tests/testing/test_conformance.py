@@ -257,7 +257,7 @@ def not_kept_up(catalog: Catalog) -> Catalog:
 
 
 async def write_directly(node: Any, shard: Any) -> None:
-    meddle(node._shards["sample"][0])
+    meddle(node.replicas.of("sample")[0])
 
 
 async def propose_for_ever(node: Any, shard: Any) -> None:

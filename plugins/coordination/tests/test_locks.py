@@ -237,7 +237,7 @@ def test_what_a_leader_proclaims_is_seen(locks: Locks) -> None:
 def test_tokens_rise_over_a_restore(locks: Locks) -> None:
     before = locks.acquire("a").token
     locks.release("a")
-    for shard in locks.node._all_shards():
+    for shard in (each.shard for each in locks.node.replicas.values()):
         restored = command_of(RaiseGeneration(generation=1))
         shard.apply([Entry(index=shard.applied + 1, commands=(restored,), at_ms=1_000)])
     assert locks.acquire("b").token > before + (1 << 32)

@@ -72,10 +72,11 @@ OpenWatch = Callable[[str, bytes, bytes], Awaitable[Watch]]
 class _Ordered:
     """A plugin's stream of ordered commands."""
 
-    def __init__(self, catalog: Catalog, router: Router, caller: Caller) -> None:
+    def __init__(self, node: PluginNode, catalog: Catalog, router: Router) -> None:
+        self._node: Final = node
         self._catalog: Final = catalog
         self._router: Final = router
-        self._stream: Final = router.ordered(caller=caller)
+        self._stream: Final = router.ordered(caller=node.caller())
         self._halted = False
 
     def propose(self, command: Message, reply: type[R]) -> Future[R]:
@@ -88,7 +89,9 @@ class _Ordered:
             if future.done():
                 return
             try:
-                future.set_result(_parsed(answer, reply, single=batch is not None))
+                future.set_result(
+                    self._node._parsed(command, answer, reply, single=batch is not None)
+                )
             except Exception as error:  # noqa: BLE001 - it is the answer
                 future.set_exception(error)
 
@@ -106,20 +109,7 @@ class _Ordered:
         await self._stream.close()
 
 
-def _parsed(answer: Answer | Exception, reply: type[R], *, single: bool) -> R:
-    """Return the reply to a command; raises its failure."""
-    if isinstance(answer, Invalid) and single:
-        raise of_item(answer)
-    if isinstance(answer, Exception):
-        raise answer
-    batch = answer.batch
-    if single:
-        # Without a batch nothing but its empty reply is left of what was carried out before.
-        return reply.FromString(b"" if batch is None else only_reply(batch))
-    return batch if isinstance(batch, reply) else reply.FromString(answer.reply)
-
-
-@dataclass(eq=False)
+@dataclass(eq=False, repr=False)
 class PluginNode:
     """The node as its plugins see it; all of them share one.
 
@@ -272,10 +262,24 @@ class PluginNode:
             )
         except Invalid as invalid:
             raise invalid if batch is None else of_item(invalid) from None
-        return _parsed(answer, reply, single=batch is not None)
+        return self._parsed(command, answer, reply, single=batch is not None)
+
+    def _parsed(
+        self, command: Message, answer: Answer | Exception, reply: type[R], *, single: bool
+    ) -> R:
+        """Return the reply to a command, or to the `single` item of a batch; raises its failure."""
+        if isinstance(answer, Invalid) and single:
+            raise of_item(answer)
+        if isinstance(answer, Exception):
+            raise answer
+        batch = answer.batch
+        if single:
+            # Without a batch nothing but its empty reply is left of what was carried out before.
+            return reply.FromString(b"" if batch is None else only_reply(batch))
+        return batch if isinstance(batch, reply) else reply.FromString(answer.reply)
 
     def ordered(self) -> OrderedCommands:
-        return _Ordered(self._catalog, self._router, self.caller())
+        return _Ordered(self, self._catalog, self._router)
 
     def query(
         self,

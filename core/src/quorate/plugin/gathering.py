@@ -14,18 +14,21 @@ A = TypeVar("A")
 class Gathering(Generic[R, A]):
     """Requests of one kind and one turn of the loop, which `carry_out` answers in their order.
 
-    At most `most` go together, by the sum of their weights.
+    At most `most` go together, by the sum of their weights. The loop defaults to that of the first.
     """
 
     def __init__(
-        self, carry_out: Callable[[Sequence[R]], Awaitable[Sequence[A | BaseException]]], most: int
+        self,
+        carry_out: Callable[[Sequence[R]], Awaitable[Sequence[A | BaseException]]],
+        most: int,
+        loop: asyncio.AbstractEventLoop | None = None,
     ) -> None:
         self._carry_out: Final = carry_out
         self._most: Final = most
         #: By their kinds.
         self._arrived: dict[Hashable, list[tuple[R, int, asyncio.Future[A]]]] = {}
         self._running: Final[set[asyncio.Task[None]]] = set()
-        self._loop: asyncio.AbstractEventLoop | None = None
+        self._loop = loop
 
     def add(self, request: R, weight: int, kind: Hashable = None) -> asyncio.Future[A]:
         """Return the answer to a request, or its failure.

@@ -20,7 +20,6 @@ from quorate.plugin.resource import Resource
 from quorate.plugin.singles import batch_of
 from quorate.plugin.slots import slot_of
 from quorate.plugin.splicing import encoded
-from quorate.testing.answers import copy_of
 from quorate.testing.node import MemoryNode
 from quorate.v1.admin_pb2 import TopologyResponse
 from quorate.v1.batch_pb2 import BatchReply
@@ -91,7 +90,7 @@ class MemoryClient:
         timeout_s: float | None = None,
     ) -> R:
         """Call a unary method of a plugin's service."""
-        answer = await _told(self._method(method, shard_key)(copy_of(request), None))
+        answer = await _told(self._method(method, shard_key)(_copy_of(request), None))
         return response.FromString(encoded(answer))
 
     async def stream(
@@ -105,7 +104,7 @@ class MemoryClient:
         timeout_s: float | None = None,
     ) -> AsyncGenerator[R, None]:
         """Call a method of a plugin's service that streams its answers, and yield them."""
-        async for each in self._method(method, shard_key)(copy_of(request), None):
+        async for each in self._method(method, shard_key)(_copy_of(request), None):
             yield response.FromString(encoded(each))
 
     async def topology(self, *, timeout_s: float | None = None) -> TopologyResponse:
@@ -169,3 +168,9 @@ async def _told(answering: Awaitable[R]) -> R:
         raise RejectedError(error.code, error.message) from None
     except Invalid as error:
         raise InvalidError(error.field, error.reason) from None
+
+
+def _copy_of(message: R) -> R:
+    copy = type(message)()
+    copy.CopyFrom(message)
+    return copy

@@ -1,18 +1,19 @@
-"""Routes of a catalog that record the actions of their handlers, or make the handlers fail."""
+"""Catalogs whose handlers record their actions, or fail, and whose `admit` is watched."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, Final, cast
 
 from google.protobuf.message import Message
 
-from quorate.plugin import Txn
+from quorate.plugin import Caller, NodeApi, Txn
 from quorate.plugin.advanced import UndeclaredFamilyError
 from quorate.plugin.catalog import Catalog
 
 Apply = Callable[[Txn, Any], Message | None]
+Admit = Callable[[NodeApi, Caller, Any], Awaitable[Message | None]]
 
 
 @dataclass(slots=True)
@@ -46,6 +47,26 @@ def probed(catalog: Catalog, noted: list[Doings]) -> Catalog:
         return noting
 
     return wrapped(catalog, wrap)
+
+
+def unchanging(catalog: Catalog) -> Catalog:
+    """Return the same catalog, with an `admit` that fails if it changes the command in place."""
+
+    def checked(admit: Admit) -> Admit:
+        async def checking(node: NodeApi, caller: Caller, command: Message) -> Message | None:
+            before = command.SerializeToString(deterministic=True)
+            admission = await admit(node, caller, command)
+            if command.SerializeToString(deterministic=True) != before:
+                raise RuntimeError("it changed its command in place of returning another one")
+            return admission
+
+        return checking
+
+    commands = {
+        name: command if command.admit is None else replace(command, admit=checked(command.admit))
+        for name, command in catalog.commands.items()
+    }
+    return replace(catalog, commands=commands)
 
 
 def raising(catalog: Catalog, error: Exception) -> Catalog:

@@ -178,7 +178,7 @@ async def test_nothing_is_decided_for_a_tenant_that_is_not_there(node: MemoryNod
 async def test_what_makes_no_sense_is_refused_before_anything_is_read(
     node: MemoryNode, asked: dict[str, object], field: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.delattr(MemoryNode, "query")
+    monkeypatch.setattr(MemoryNode, "query", None)
 
     with pytest.raises(Invalid) as refusal:
         await check(node, **asked)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
+from typing import NoReturn
 
 import pytest
 from quorate.plugin import Rejected
@@ -139,10 +140,11 @@ async def test_close_is_the_last_reply(door: Door, peer: Peer) -> None:
 async def test_requests_of_a_session_that_has_ended_say_so(door: Door, peer: Peer) -> None:
     """Where the server does not know yet that it has."""
 
-    async def ended(*_: object, **__: object) -> None:
+    def ended(*_: object, **__: object) -> NoReturn:
         raise Rejected("SESSION_ENDED", "it has ended")
 
-    door.node.propose = ended  # type: ignore[method-assign, assignment]
+    for shard in door.node.replicas.values():
+        shard.propose = ended  # type: ignore[method-assign]
     assert (await peer.ask(Op.CREATE, create("/a"))).error == Error.SESSION_EXPIRED
     assert await peer.is_closed()
 

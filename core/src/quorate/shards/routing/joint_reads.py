@@ -55,6 +55,7 @@ class JointReads:
         slot_map: Callable[[], SlotMap],
         read_here: ReadHere,
         deadline: Callable[[], float],
+        loop: asyncio.AbstractEventLoop | None = None,
     ) -> None:
         #: Without an order each item has one answer.
         self._queries: Final = {
@@ -65,7 +66,7 @@ class JointReads:
         self._slot_map: Final = slot_map
         self._read_here: Final = read_here
         self._deadline: Final = deadline
-        self._gathering: Final = Gathering[_Read, _Found](self._read_all, _MOST)
+        self._gathering: Final = Gathering[_Read, _Found](self._read_all, _MOST, loop)
 
     def join(self, message: Message, row: type[Any]) -> asyncio.Future[_Found] | None:
         """Join a read, whose answers are None when it has to be repeated alone.

@@ -69,7 +69,11 @@ class QueryRouter:
         }
         #: Reads of newest rows, for callers that repeat those that fail.
         self.joint: Final = JointReads(
-            catalog.queries, lambda: shards.slot_map, self._read_here, lambda: self._deadline(None)
+            catalog.queries,
+            lambda: shards.slot_map,
+            self._read_here,
+            lambda: self._deadline(None),
+            loop,
         )
 
     async def query(
