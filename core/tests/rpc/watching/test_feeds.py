@@ -20,7 +20,10 @@ from quorate.shards.refusals import ReadTimeoutError, UnreadableError
 from quorate.shards.watching.feeds import Lost, Page, Seen, Start
 
 if TYPE_CHECKING:
-    from core.tests.rpc.watching.conftest import Node, Replica
+    from core.tests.rpc.watching.conftest import Node
+    from core.tests.written_replica import Replica
+
+    NewReplica = Callable[[ShardId], Replica]
 
     Nodes = dict[str, Node]
 
@@ -85,7 +88,7 @@ async def until(condition: Callable[[], bool]) -> None:
 
 
 @pytest.fixture
-async def replica(nodes: Nodes, new_replica: type[Replica]) -> AsyncIterator[Replica]:
+async def replica(nodes: Nodes, new_replica: NewReplica) -> AsyncIterator[Replica]:
     """The shard's replica on node a; at the end nobody reads it any more."""
     held = nodes["a"].replicas[SHARD] = new_replica(SHARD)
     yield held
@@ -158,7 +161,7 @@ async def test_a_reader_that_takes_nothing_holds_one_page_and_no_more_is_read(
 
 
 async def test_it_goes_on_with_another_node_from_where_it_was(
-    nodes: Nodes, replica: Replica, new_replica: type[Replica]
+    nodes: Nodes, replica: Replica, new_replica: NewReplica
 ) -> None:
     twin = nodes["c"].replicas[SHARD] = new_replica(SHARD)
     for each in (replica, twin):
@@ -220,7 +223,7 @@ async def test_it_goes_on_when_the_node_gets_another_address(
 
 
 async def test_a_page_that_was_not_taken_survives_its_node(
-    nodes: Nodes, replica: Replica, new_replica: type[Replica]
+    nodes: Nodes, replica: Replica, new_replica: NewReplica
 ) -> None:
     twin = nodes["c"].replicas[SHARD] = new_replica(SHARD)
     reader = Reader(nodes["b"])
@@ -237,7 +240,7 @@ async def test_a_page_that_was_not_taken_survives_its_node(
 
 
 async def test_a_replica_that_is_replaced_is_left_for_another(
-    nodes: Nodes, replica: Replica, new_replica: type[Replica]
+    nodes: Nodes, replica: Replica, new_replica: NewReplica
 ) -> None:
     twin = nodes["c"].replicas[SHARD] = new_replica(SHARD)
     reader = Reader(nodes["b"])
@@ -266,7 +269,7 @@ async def test_a_list_that_breaks_off_is_lost(nodes: Nodes, replica: Replica) ->
 
 
 async def test_a_list_that_was_not_begun_begins_elsewhere(
-    nodes: Nodes, replica: Replica, new_replica: type[Replica]
+    nodes: Nodes, replica: Replica, new_replica: NewReplica
 ) -> None:
     await nodes["a"].kill()
     nodes["c"].replicas[SHARD] = twin = new_replica(SHARD)
@@ -276,7 +279,7 @@ async def test_a_list_that_was_not_begun_begins_elsewhere(
 
 
 async def test_a_list_begins_here_once_there_is_a_replica(
-    nodes: Nodes, new_replica: type[Replica]
+    nodes: Nodes, new_replica: NewReplica
 ) -> None:
     """It may be the only one that there ever is."""
     node = nodes["b"]
@@ -294,7 +297,7 @@ async def test_a_list_begins_here_once_there_is_a_replica(
 
 
 async def test_it_goes_on_here_once_there_is_a_replica(
-    nodes: Nodes, replica: Replica, new_replica: type[Replica]
+    nodes: Nodes, replica: Replica, new_replica: NewReplica
 ) -> None:
     reader = Reader(nodes["b"])
     assert await reader.listed() == []
@@ -404,7 +407,7 @@ async def test_a_mark_is_behind_what_is_applied(nodes: Nodes, replica: Replica) 
 
 
 async def test_a_mark_is_had_from_any_node_with_a_replica(
-    nodes: Nodes, replica: Replica, new_replica: type[Replica]
+    nodes: Nodes, replica: Replica, new_replica: NewReplica
 ) -> None:
     nodes["c"].replicas[SHARD] = twin = new_replica(SHARD)
     del nodes["a"].replicas[SHARD]
@@ -414,7 +417,7 @@ async def test_a_mark_is_had_from_any_node_with_a_replica(
 
 
 async def test_a_mark_is_had_here_once_there_is_a_replica(
-    nodes: Nodes, new_replica: type[Replica]
+    nodes: Nodes, new_replica: NewReplica
 ) -> None:
     node = nodes["b"]
     node.others = []
@@ -456,4 +459,4 @@ async def test_that_the_time_is_over_is_the_reason_only_where_there_is_no_other(
 
     monkeypatch.setattr(nodes["b"].feeds, "_read_point_on", fail)
     with pytest.raises(ReadTimeoutError, match=told):
-        await nodes["b"].feeds.read_point(SHARD, 0.3)
+        await nodes["b"].feeds.read_point(SHARD, 1.0)

@@ -25,7 +25,8 @@ from quorate.v1.view_pb2 import (
 )
 
 if TYPE_CHECKING:
-    from core.tests.rpc.watching.conftest import Node, Replica
+    from core.tests.rpc.watching.conftest import Node
+    from core.tests.written_replica import Replica
 
 ROWS = "toy.rows"
 

@@ -20,7 +20,10 @@ from quorate.v1.watch_pb2 import WatchedFamily, WatchEvent, WatchRequest, WatchR
 
 if TYPE_CHECKING:
     from core.tests.rpc.conftest import Told
-    from core.tests.rpc.watching.conftest import Node, Replica
+    from core.tests.rpc.watching.conftest import Node
+    from core.tests.written_replica import Replica
+
+    NewReplica = Callable[[ShardId], Replica]
 
     Nodes = dict[str, Node]
     Shards = tuple[ShardId, ShardId]
@@ -211,7 +214,10 @@ async def test_what_is_written_while_rows_are_listed_is_in_neither_gap(
 
 
 async def test_the_list_holds_every_write_that_was_answered_before(
-    nodes: Nodes, far: Client, replicas: tuple[Replica, Replica], new_replica: type[Replica]
+    nodes: Nodes,
+    far: Client,
+    replicas: tuple[Replica, Replica],
+    new_replica: NewReplica,
 ) -> None:
     """The replica that is read lags behind the one that the writes were answered by."""
     replica = replicas[0]
@@ -223,11 +229,11 @@ async def test_the_list_holds_every_write_that_was_answered_before(
     marked = asyncio.Event()
     barrier = replica.read_barrier
 
-    def read_barrier(timeout_s: float | None = None) -> asyncio.Future[int]:
+    async def read_barrier(timeout_s: float | None = None) -> int:
         # From now on the lagging one alone is asked.
         nodes["b"].others = ["c", "a"]
         marked.set()
-        return barrier(timeout_s)
+        return await barrier(timeout_s)
 
     replica.read_barrier = read_barrier  # type: ignore[method-assign]
     call = far.watch()

@@ -1,8 +1,6 @@
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import replace
 from random import Random
 from typing import Any, cast
 
@@ -10,11 +8,9 @@ import pytest
 from google.protobuf.wrappers_pb2 import StringValue
 from hypothesis import given, settings, strategies as st
 from quorate.apply.entries import whole
-from quorate.consensus.journal import Position
 from quorate.plugin import RowEvent
 from quorate.plugin.advanced import EmittedEvent, WatchedEvent
 from quorate.plugin.shard_id import ShardId
-from quorate.shards.shard.reads import Staleness
 from quorate.shards.shard.shard import Shard
 from quorate.shards.watching import waking as waking_module
 from quorate.shards.watching.feeds import Feed, Lost, PageLimits, Selection, Start
@@ -23,13 +19,9 @@ from quorate.shards.watching.waking import Waking
 from quorate.shards.watching.watch import Watch
 from quorate.shards.watching.watches import Watches, WatchSettings
 from quorate.storage import events
-from quorate.storage.data.home import MemoryHome
-from quorate.storage.data.shard_data import ShardData
-from quorate.storage.engine.port import Batch
-from quorate.storage.events import LOW_KEY, EventLog, EventRow, Kind, StoredEvent, event_key
-from quorate.storage.families import EVENTS
-from quorate.storage.rows import REVISION, value_of
+from quorate.storage.events import EventLog, StoredEvent
 
+from core.tests.written_replica import Replica
 from tests.support.sim.loop import Clock, VirtualLoop
 from tests.support.sim.world import World
 
@@ -37,108 +29,9 @@ CLUSTER = b"cluster"
 FIRST, SECOND, THIRD = (ShardId("kv", number) for number in range(3))
 FAMILY, OTHER = "kv.entries", "kv.leases"
 
-#: What a command does: (family, key, value or None).
-Change = tuple[str, bytes, bytes | None]
 
-
-class Replica:
-    """A shard's replica with nothing but its data, into which entries are written directly."""
-
-    def __init__(self, shard: ShardId) -> None:
-        self.id = shard
-        self.stopped: Exception | None = None
-        self.data = ShardData.open(MemoryHome(), (FAMILY, OTHER))
-        self.age_ms = 0
-        #: What a barrier waits for.
-        self.barrier: asyncio.Future[None] | None = None
-        self._subscribers: list[Callable[[int], None]] = []
-        self._replacing: list[Callable[[], None]] = []
-
-    @property
-    def own_rows(self) -> ShardData:
-        """All of them."""
-        return self.data
-
-    def apply(self, *commands: Sequence[Change]) -> None:
-        """Apply an entry with these commands."""
-        index = self.data.applied + 1
-        batch, row = Batch(), EventRow()
-        for position, changes in enumerate(commands):
-            revision = REVISION.pack(index << 20 | position)
-            for family, key, value in changes:
-                row.begin(family, Kind.DELETED if value is None else Kind.PUT)
-                stored = revision if value is None else revision + value
-                row.parts.extend((key, stored))
-                if value is None:
-                    batch.delete(family, key)
-                else:
-                    batch.put(family, key, stored)
-        if row.parts:
-            batch.put(EVENTS, event_key(index), row.encode(0))
-        self._commit(batch, {family for family, _, _ in row.runs})
-        for tell in list(self._subscribers):
-            tell(index)
-
-    def emit(self, *messages: tuple[str, bytes]) -> None:
-        """Apply an entry with a command that emits messages, each a full name and its bytes."""
-        index = self.data.applied + 1
-        batch, row = Batch(), EventRow()
-        for name, content in messages:
-            row.begin(name, Kind.EMITTED)
-            row.parts.append(REVISION.pack(index << 20) + content)
-        batch.put(EVENTS, event_key(index), row.encode(0))
-        self._commit(batch, {name for name, _ in messages})
-        for tell in list(self._subscribers):
-            tell(index)
-
-    def put(self, key: bytes, value: bytes = b"") -> None:
-        self.apply([(FAMILY, key, value)])
-
-    def trim(self, index: int) -> None:
-        """Forget the events up to an index."""
-        batch = Batch()
-        batch.delete_range(EVENTS, event_key(0), event_key(index + 1))
-        batch.put(EVENTS, LOW_KEY, event_key(index))
-        self.data.commit(batch, self.data.record)
-
-    def restore(self) -> None:
-        """Begin a new generation."""
-        record = self.data.record
-        self.data.commit(Batch(), replace(record, generation=record.generation + 1))
-
-    def replaced(self) -> None:
-        """Say that a snapshot takes the place of the data."""
-        for tell in list(self._replacing):
-            tell()
-
-    def rows(self) -> dict[bytes, bytes]:
-        """What is stored of the watched family."""
-        return {key: value_of(stored) for key, stored in self.data.iterate(FAMILY, b"", None)}
-
-    @property
-    def watchers(self) -> int:
-        return len(self._subscribers) + len(self._replacing)
-
-    def staleness(self) -> Staleness:
-        return Staleness(0, self.age_ms)
-
-    async def read_barrier(self, _: float) -> int:
-        if self.barrier is not None:
-            await self.barrier
-        return self.data.applied
-
-    def subscribe(self, callback: Callable[[int], None]) -> Callable[[], None]:
-        self._subscribers.append(callback)
-        return lambda: self._subscribers.remove(callback)
-
-    def on_replace(self, callback: Callable[[], None]) -> Callable[[], None]:
-        self._replacing.append(callback)
-        return lambda: self._replacing.remove(callback)
-
-    def _commit(self, batch: Batch, seen: set[str]) -> None:
-        record = self.data.record
-        at = Position(record.position.index + 1, 1)
-        self.data.commit(batch, replace(record, position=at), seen)
+def replica_of(shard: ShardId) -> Replica:
+    return Replica(shard, (FAMILY, OTHER))
 
 
 class Nowhere:
@@ -162,7 +55,7 @@ class Site:
         self.world = World(1)
         self.clock = Clock(self.world)
         self.loop = VirtualLoop(self.world, self.clock)  # type: ignore[abstract]
-        self.first, self.second = Replica(FIRST), Replica(SECOND)
+        self.first, self.second = replica_of(FIRST), replica_of(SECOND)
         self.limits = PageLimits(rows=rows)
         #: The slot map: what was split off a shard, and what shards were merged into.
         self.offshoots: dict[ShardId, list[tuple[ShardId, int]]] = {}
@@ -669,7 +562,7 @@ def test_a_waiting_reader_is_told(site: Site) -> None:
 def test_a_closed_watch_ends_and_leaves_nothing_behind(site: Site) -> None:
     watch = site.open(shards=(FIRST, SECOND))
     site.take(watch)
-    assert site.first.watchers == site.second.watchers == 3
+    assert site.first.listeners == site.second.listeners == 3
     site.world.at(5.0, watch.close)
 
     async def read() -> list[WatchedEvent]:
@@ -679,7 +572,7 @@ def test_a_closed_watch_ends_and_leaves_nothing_behind(site: Site) -> None:
     site.world.run(10.0)
 
     assert task.result() == []
-    assert site.first.watchers == site.second.watchers == 0
+    assert site.first.listeners == site.second.listeners == 0
 
 
 def test_open_watches_are_counted(site: Site) -> None:
@@ -868,7 +761,8 @@ def test_more_than_is_looked_at_is_told_to_all_of_the_family(
     far, near = Told(), Told()
     waking.add(far, {FAMILY: b"z"})
     waking.add(near, {OTHER: b"z"})
-    subscribers, site.first._subscribers[:] = list(site.first._subscribers), []
+    subscribers = list(site.first._subscribers.values())
+    site.first._subscribers.clear()
     for number in range(4):
         site.first.put(b"%d" % number)
 
