@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import re
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
 from pathlib import Path
 
 import grpc.aio
@@ -20,6 +18,8 @@ from quorate.v1.admin_pb2 import AddMemberRequest, RemoveMemberRequest
 from quorate_greeting.v1.commands_pb2 import SayHelloCommand
 from quorate_greeting.v1.queries_pb2 import ListGreetingsQuery
 from quorate_greeting.v1.rows_pb2 import Greeting
+
+from tests.support.one_node import run_node
 
 PAGE = Path(__file__).parents[2] / "docs" / "how-to" / "add-and-remove-nodes.md"
 ENOUGH_S = 30
@@ -64,17 +64,6 @@ def settings_of(path: Path) -> Settings:
     return load(path, catalog_of(["greeting"]).sections, {})
 
 
-@asynccontextmanager
-async def serving(path: Path) -> AsyncIterator[Node]:
-    node = Node(settings_of(path), catalog_of(["greeting"]))
-    try:
-        async with asyncio.timeout(ENOUGH_S):
-            await node.start()
-        yield node
-    finally:
-        await node.stop()
-
-
 async def say(running: Node, name: str) -> None:
     hello = SayHelloCommand(town="oslo", name=name, salutation="hello", ttl_ms=3_600_000)
     await running.router.propose(hello)
@@ -87,7 +76,11 @@ def test_a_node_is_added_and_the_first_one_removed(
 
     async def run() -> None:
         asked, address = (settings_of(path).node.address for path in (there, joins))
-        async with serving(there) as first, serving(joins) as newcomer, asyncio.timeout(ENOUGH_S):
+        async with (
+            run_node(settings_of(there), catalog_of(["greeting"]), ready=False) as first,
+            run_node(settings_of(joins), catalog_of(["greeting"]), ready=False) as newcomer,
+            asyncio.timeout(ENOUGH_S),
+        ):
             await first.ready()
             await say(first, "ada")
             await add(asked, "node4", address)

@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 import asyncio
-import socket
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
 from pathlib import Path
 
 import grpc.aio
 import pytest
-from quorate.config import Settings, load
+from quorate.config import Settings
 from quorate.node.directory import restore
 from quorate.node.node import Node
 from quorate.plugin.advanced import Stub
@@ -23,6 +20,11 @@ from quorate.v1.admin_pb2 import BackupRequest
 from quorate_greeting.v1.commands_pb2 import SayHelloCommand
 from quorate_greeting.v1.queries_pb2 import ListGreetingsQuery
 from quorate_greeting.v1.rows_pb2 import Greeting
+
+from tests.support.one_node import run_node, settings_of
+
+CATALOG = catalog_of(["greeting"])
+ENABLED = '[plugins]\nenabled = ["greeting"]'
 
 
 async def save(address: str, directory: Path) -> None:
@@ -47,39 +49,6 @@ def show(directory: Path) -> None:
         print(f"{shard} at index {manifest.record.position.index}: {size} bytes")
 
 
-def settings_of(directory: Path, name: str) -> Settings:
-    """Return what a node is told that is a cluster of its own."""
-    held = [socket.create_server(("127.0.0.1", 0)) for _ in range(2)]
-    port, http_port = (each.getsockname()[1] for each in held)
-    for each in held:
-        each.close()
-    path = directory / f"{name}.toml"
-    path.write_text(
-        f"""
-        [node]
-        name = "{name}"
-        port = {port}
-        http_port = {http_port}
-        dir = "{directory / name}"
-        [plugins]
-        enabled = ["greeting"]
-        """
-    )
-    return load(path, catalog_of(["greeting"]).sections, {})
-
-
-@asynccontextmanager
-async def node(settings: Settings) -> AsyncIterator[Node]:
-    made = Node(settings, catalog_of(["greeting"]))
-    try:
-        async with asyncio.timeout(30):
-            await made.start()
-            await made.ready()
-        yield made
-    finally:
-        await made.stop()
-
-
 async def say(running: Node, name: str) -> None:
     hello = SayHelloCommand(town="oslo", name=name, salutation="hello", ttl_ms=3_600_000)
     await running.router.propose(hello)
@@ -93,16 +62,20 @@ async def names(running: Node) -> list[str]:
 def test_a_node_comes_back_as_it_was_when_it_was_saved(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    old, new, backup = settings_of(tmp_path, "q1"), settings_of(tmp_path, "q9"), tmp_path / "backup"
+    old, new, backup = (
+        settings_of(tmp_path, CATALOG, name="q1", more=ENABLED),
+        settings_of(tmp_path, CATALOG, name="q9", more=ENABLED),
+        tmp_path / "backup",
+    )
 
     async def run() -> None:
-        async with node(old) as running:
+        async with run_node(old, CATALOG) as running:
             await say(running, "ada")
             await say(running, "ben")
             await save(old.node.address, backup)
             await say(running, "too late")
         await asyncio.to_thread(bring_back, backup, new)
-        async with node(new) as running:
+        async with run_node(new, CATALOG) as running:
             await say(running, "cy")
             assert await names(running) == ["ada", "ben", "cy"]
             for shard in running.shards.all():
@@ -123,10 +96,10 @@ def test_a_node_comes_back_as_it_was_when_it_was_saved(
 
 
 def test_a_directory_that_holds_anything_is_left_alone(tmp_path: Path) -> None:
-    old, backup = settings_of(tmp_path, "q1"), tmp_path / "backup"
+    old, backup = settings_of(tmp_path, CATALOG, name="q1", more=ENABLED), tmp_path / "backup"
 
     async def run() -> None:
-        async with node(old) as running:
+        async with run_node(old, CATALOG) as running:
             await say(running, "ada")
             await save(old.node.address, backup)
             with pytest.raises(BackupError, match="is not empty"):

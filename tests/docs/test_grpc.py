@@ -8,7 +8,6 @@ import pkgutil
 import re
 import shutil
 import site
-import socket
 import sys
 from pathlib import Path
 
@@ -24,15 +23,15 @@ from quorate.apply.outcomes import (
 from quorate.apply.sessions import MAX_ANSWER_BYTES, WINDOW
 from quorate.builtin.kv import plugin as kv
 from quorate.cli.exporting import sources_of
-from quorate.config import load
 from quorate.config.sections import LimitsSection
-from quorate.node.node import Node
 from quorate.plugin.catalog import build
 from quorate.plugin.discovery import Plugin, installed
 from quorate.plugin.slots import SLOTS
 from quorate.rpc import status
 from quorate.shards.shard.settings import ShardSettings
 from quorate.shards.watching import views
+
+from tests.support.one_node import run_node, settings_of
 
 PAGE = Path(__file__).parents[2] / "docs" / "reference" / "grpc.md"
 TEXT = PAGE.read_text(encoding="utf-8")
@@ -50,43 +49,21 @@ async def test_the_example_needs_generated_code_alone(tmp_path: Path) -> None:
         for each in source.parent.glob(f"{source.stem}_pb2*.py"):
             (generated / name).parent.mkdir(parents=True, exist_ok=True)
             shutil.copy(each, (generated / name).parent)
-    with (
-        socket.create_server(("127.0.0.1", 0)) as first,
-        socket.create_server(("127.0.0.1", 0)) as second,
-    ):
-        port, http_port = first.getsockname()[1], second.getsockname()[1]
-    path = tmp_path / "node.toml"
-    path.write_text(
-        f"""
-        [node]
-        name = "n1"
-        port = {port}
-        http_port = {http_port}
-        dir = "{tmp_path / "n1"}"
-        [cluster]
-        token = "docs"
-        """
-    )
-    node = Node(load(path, {}, {}), catalog)
-    try:
-        async with asyncio.timeout(20):
-            await node.start()
-            await node.ready()
+    settings = settings_of(tmp_path, catalog)
+    async with run_node(settings, catalog):
         # Without `site` nothing is there of what is installed for editing: quorate is what lies in
         # the folder.
         client = await asyncio.create_subprocess_exec(
             sys.executable,
             "-S",
             str(tmp_path / "client.py"),
-            f"127.0.0.1:{port}",
+            settings.node.address,
             env={"PYTHONPATH": ":".join([str(generated), *site.getsitepackages()])},
             stdout=asyncio.subprocess.PIPE,
             stderr=asyncio.subprocess.PIPE,
         )
         async with asyncio.timeout(60):
             out, err = await client.communicate()
-    finally:
-        await node.stop()
 
     printed = out.decode().splitlines()
     assert (client.returncode, len(printed)) == (0, 3), err.decode()

@@ -15,17 +15,16 @@ import grpc.aio
 import pytest
 from grpc_health.v1 import health_pb2
 from prometheus_client.parser import text_string_to_metric_families
-from quorate.config import load
 from quorate.node.alerts import ALERTS
 from quorate.node.metrics import declared
-from quorate.node.node import Node
 from quorate.observe.prometheus import dashboard, rules
 from quorate.plugin import Metric
 from quorate.plugin.advanced import Alert, Stub
 from quorate.plugin.catalog import build
 from quorate.plugin.declared import declare
 from quorate.plugin.discovery import Plugin, installed
-from quorate.testing.ports import free_ports
+
+from tests.support.one_node import run_node, settings_of
 
 DOCS = Path(__file__).parents[2] / "docs"
 PAGE = (DOCS / "reference" / "metrics.md").read_text(encoding="utf-8")
@@ -39,10 +38,6 @@ TOLD = {
 }
 
 
-def node_address(path: Path) -> str:
-    return load(path, {}, {}).node.address
-
-
 def scrape(port: int) -> str:
     with urlopen(f"http://127.0.0.1:{port}/metrics", timeout=20) as answer:
         return str(answer.read().decode())
@@ -51,16 +46,6 @@ def scrape(port: int) -> str:
 @pytest.fixture
 async def shown(tmp_path: Path) -> str:
     """What a node shows that serves the domains of core, and was called once."""
-    port, http_port = free_ports(0, 1)
-    path = tmp_path / "quorate.toml"
-    path.write_text(
-        f"""
-        [node]
-        port = {port}
-        http_port = {http_port}
-        dir = "{tmp_path / "data"}"
-        """
-    )
     catalog = build(
         [
             Plugin(
@@ -72,18 +57,15 @@ async def shown(tmp_path: Path) -> str:
             for name in ("cluster", "kv", "resource", "schema", "tenant")
         ]
     )
-    node = Node(load(path, {}, {}), catalog)
-    try:
-        async with asyncio.timeout(20):
-            await node.start()
-            await node.ready()
-            async with grpc.aio.insecure_channel(node_address(path)) as channel:
-                await Stub(channel, health_pb2.DESCRIPTOR.services_by_name["Health"]).Check(
-                    health_pb2.HealthCheckRequest()
-                )
-            return await asyncio.to_thread(scrape, http_port)
-    finally:
-        await node.stop()
+    settings = settings_of(tmp_path, catalog)
+    async with (
+        run_node(settings, catalog),
+        grpc.aio.insecure_channel(settings.node.address) as channel,
+    ):
+        await Stub(channel, health_pb2.DESCRIPTOR.services_by_name["Health"]).Check(
+            health_pb2.HealthCheckRequest()
+        )
+        return await asyncio.to_thread(scrape, settings.node.http_port)
 
 
 async def test_every_metric_is_told_and_every_one_that_is_told_is_there(shown: str) -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import re
-import socket
 from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
@@ -13,8 +12,6 @@ import grpc.aio
 import pytest
 from quorate.builtin.kv import plugin as kv
 from quorate.builtin.resource import plugin as resource
-from quorate.config import load
-from quorate.node.node import Node
 from quorate.plugin import keys
 from quorate.plugin.advanced import Stub
 from quorate.plugin.catalog import build
@@ -24,6 +21,8 @@ from quorate.v1.kv_pb2 import Pair, PutPair, TouchPair
 from quorate.v1.resource_pb2 import DeleteResource, PutResource, Resource
 from quorate.v1.watch_pb2 import WatchedFamily, WatchEvent, WatchRequest
 
+from tests.support.one_node import run_node, settings_of
+
 PAGE = Path(__file__).parents[2] / "docs" / "reference" / "watch.md"
 TEXT = PAGE.read_text(encoding="utf-8")
 
@@ -31,36 +30,17 @@ TEXT = PAGE.read_text(encoding="utf-8")
 @pytest.fixture
 async def channel(tmp_path: Path) -> AsyncIterator[grpc.aio.Channel]:
     """A connection to a node of its own."""
-    with (
-        socket.create_server(("127.0.0.1", 0)) as first,
-        socket.create_server(("127.0.0.1", 0)) as second,
-    ):
-        port, http_port = first.getsockname()[1], second.getsockname()[1]
-    path = tmp_path / "node.toml"
-    path.write_text(
-        f"""
-        [node]
-        name = "n1"
-        port = {port}
-        http_port = {http_port}
-        dir = "{tmp_path / "n1"}"
-        [cluster]
-        token = "docs"
-        """
-    )
     plugins = [
         Plugin(name=name, distribution="quorate", version="0", module=module)
         for name, module in (("kv", kv), ("resource", resource))
     ]
-    node = Node(load(path, {}, {}), build(plugins))
-    try:
-        async with asyncio.timeout(20):
-            await node.start()
-            await node.ready()
-        async with grpc.aio.insecure_channel(f"127.0.0.1:{port}") as opened:
-            yield opened
-    finally:
-        await node.stop()
+    catalog = build(plugins)
+    settings = settings_of(tmp_path, catalog)
+    async with (
+        run_node(settings, catalog),
+        grpc.aio.insecure_channel(settings.node.address) as opened,
+    ):
+        yield opened
 
 
 async def test_the_example_keeps_rows_and_goes_on_with_its_token(

@@ -37,6 +37,8 @@ from quorate_mqtt.session_quota.quota import PLACE_KEY, PLACES
 from quorate_mqtt.shards import GROUP as MQTT
 from quorate_mqtt.v1.quotas_pb2 import ShardPlace
 
+from tests.support.one_node import run_node
+
 NODE: Final = "n1"
 TOKEN: Final = "integration"
 #: The plugin that shows how one is made is installed where it is tried, and is not served.
@@ -248,23 +250,20 @@ async def serving(directory: Path, shards: int = 3) -> AsyncIterator[Served]:
     patched = pytest.MonkeyPatch()
     # Tests show the hash of the token, as nodes of the former release do during an upgrade.
     patched.setattr(levels, "CHALLENGED_FROM", levels.CORE_LEVEL + 1)
-    node = Node(load(path, catalog.sections, {}), catalog)
     try:
-        async with asyncio.timeout(CALL_S):
-            await node.start()
-            await node.ready()
+        async with run_node(load(path, catalog.sections, {}), catalog) as node:
             entries: list[Position] = []
-            while not seated(node) or entries != (
-                entries := [shard.replica.log.last for shard in node.shards.all()]
-            ):
-                # Controllers begin, and log what they find to do at once, within a second.
-                await asyncio.sleep(1.0)
-        node.network.know({OTHER.node: f"127.0.0.1:{nobody}"})
-        address = f"127.0.0.1:{port}"
-        async with grpc.aio.insecure_channel(address) as channel:
-            yield Served(node, catalog, channel, address)
+            async with asyncio.timeout(CALL_S):
+                while not seated(node) or entries != (
+                    entries := [shard.replica.log.last for shard in node.shards.all()]
+                ):
+                    # Controllers begin, and log what they find to do at once, within a second.
+                    await asyncio.sleep(1.0)
+            node.network.know({OTHER.node: f"127.0.0.1:{nobody}"})
+            address = f"127.0.0.1:{port}"
+            async with grpc.aio.insecure_channel(address) as channel:
+                yield Served(node, catalog, channel, address)
     finally:
-        await node.stop()
         patched.undo()
 
 

@@ -40,6 +40,8 @@ from quorate.rpc.channels import PEER_KEY, SERVICE
 from quorate.testing.ports import free_ports
 from quorate_name_server.remoting.frames import frame
 
+from tests.support.one_node import run_node
+
 SEED: Final = int(os.environ.get("QUORATE_FUZZ_SEED", SystemRandom().randrange(1 << 32)))
 TOKEN: Final = "a token that was stolen"
 VALUE: Final = b"what strangers must not read"
@@ -145,17 +147,15 @@ async def sited(directory: Path) -> AsyncIterator[Site]:
     patched = pytest.MonkeyPatch()
     # Tests show the hash of the token, as nodes of the former release do during an upgrade.
     patched.setattr(levels, "CHALLENGED_FROM", levels.CORE_LEVEL + 1)
-    node = Node(settings, catalog)
+    files = directory / "clients"
+    tls = Tls(ca=directory / "ca.pem", cert=files / "owner.pem", key=files / "owner.key")
     try:
-        async with asyncio.timeout(30):
-            await node.start()
-            await node.ready()
-        files = directory / "clients"
-        tls = Tls(ca=directory / "ca.pem", cert=files / "owner.pem", key=files / "owner.key")
-        async with connect(settings.node.address, tls=tls) as q:
+        async with (
+            run_node(settings, catalog) as node,
+            connect(settings.node.address, tls=tls) as q,
+        ):
             yield Site(node, q, directory, settings.node.address, ports)
     finally:
-        await node.stop()
         patched.undo()
 
 
