@@ -85,6 +85,8 @@ def raising(catalog: Catalog, error: Exception) -> Catalog:
 class _NotingTxn:
     """A transaction that records written keys and refused families."""
 
+    _MOST_IN_RANGE: Final = 10_000
+
     def __init__(self, txn: Txn, doings: Doings) -> None:
         self._txn: Final = txn
         self._doings: Final = doings
