@@ -48,7 +48,7 @@ from quorate.topology.commands.routes import ROUTES
 from quorate.topology.replicas.declaration import declaration_of
 from quorate.topology.replicas.node_shards import NodeShards
 
-from tests.support.sim.loop import Clock, VirtualLoop
+from tests.support.sim.loop import Clock, VirtualLoop, VirtualThread
 from tests.support.sim.world import World
 
 T = TypeVar("T")
@@ -158,7 +158,9 @@ class Node:
         self.lives += 1
         self.loop = VirtualLoop(self.cluster.world, self.clock)  # type: ignore[abstract]
         self.log = NodeLog(MemoryEngine(self.log_disk, (FAMILY,)), self.witnesses)
-        self.syncs = SyncLoop(self.log, self.loop, self._synced, self._log_failed)
+        self.syncs = SyncLoop(
+            self.log, self.loop, self._synced, self._log_failed, thread=VirtualThread(self.loop)
+        )
         self.shards = NodeShards(
             declaration_of(
                 self.peer,

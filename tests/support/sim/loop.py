@@ -254,6 +254,29 @@ class VirtualLoop(asyncio.AbstractEventLoop):
                 raise self.error
 
 
+class VirtualThread:
+    """Stands in for `quorate.storage.log.work_thread.WorkThread`."""
+
+    #: As an executor has it: its work takes turns.
+    _max_workers: Final = 1
+
+    def __init__(self, loop: VirtualLoop) -> None:
+        self._loop: Final = loop
+
+    def start(self, work: Callable[[], None], done: Callable[[Exception | None], None]) -> None:
+        """Do work at the end of the time that it takes, then call `done` on the loop."""
+
+        def end(ended: asyncio.Future[None]) -> None:
+            error = ended.exception()
+            assert error is None or isinstance(error, Exception)
+            done(error)
+
+        self._loop.run_in_executor(self, work).add_done_callback(end)
+
+    def close(self) -> None:
+        """Do nothing: there is no thread."""
+
+
 def _fulfil(done: asyncio.Future[T], result: T) -> None:
     if not done.done():
         done.set_result(result)

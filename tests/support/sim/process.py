@@ -29,7 +29,7 @@ from tests.support.sim.disk import Disk
 from tests.support.sim.hosted import Hosted
 from tests.support.sim.hosting import Hosting
 from tests.support.sim.journal import ObservedJournal
-from tests.support.sim.loop import Clock, VirtualLoop
+from tests.support.sim.loop import Clock, VirtualLoop, VirtualThread
 from tests.support.sim.network import Network, Packet
 from tests.support.sim.profile import Profile
 from tests.support.sim.transfers import Transfer, Transfers
@@ -105,7 +105,9 @@ class Process:
             around.world, clock, self._begin_work, self._observe
         )
         self._log: Final = NodeLog(MemoryEngine(disk.log, (FAMILY,)), disk.witnesses)
-        self.sync: Final = SyncLoop(self._log, self.loop, self._synced, self._failed)
+        self.sync: Final = SyncLoop(
+            self._log, self.loop, self._synced, self._failed, thread=VirtualThread(self.loop)
+        )
         self._journals: Final[list[ObservedJournal]] = []
         self._alive = True
         self.paused = False

@@ -120,9 +120,9 @@ _propose = Proposer.propose
 
 
 @bug(SyncLoop, "_end", "1", POWER)
-def sync_number_after_the_call(self: SyncLoop, sequence: int, done: Any) -> None:
+def sync_number_after_the_call(self: SyncLoop, sequence: int, error: Exception | None) -> None:
     """The number is read before the sync begins."""
-    _end_sync(self, self._log.written, done)
+    _end_sync(self, self._log.written, error)
 
 
 @bug(RaftLog, "state_sequence", "1", POWER, attribute=True)

@@ -2,13 +2,14 @@
 
 import asyncio
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from time import perf_counter
 from typing import Final
 
 from quorate.observe.histogram import SECONDS, Histogram
 from quorate.storage.engine.port import EngineError
 from quorate.storage.log.node_log import NodeLog
+from quorate.storage.log.work_thread import Thread, WorkThread
 
 
 class SyncLoop:
@@ -24,6 +25,8 @@ class SyncLoop:
         loop: asyncio.AbstractEventLoop,
         on_synced: Callable[[int], None],
         on_failed: Callable[[Exception], None],
+        *,
+        thread: Thread | None = None,
     ) -> None:
         #: The durations of successful syncs.
         self.durations: Final = Histogram(SECONDS)
@@ -31,11 +34,13 @@ class SyncLoop:
         self._loop: Final = loop
         self._on_synced: Final = on_synced
         self._on_failed: Final = on_failed
-        self._executor: Final = ThreadPoolExecutor(1, thread_name_prefix="log-sync")
+        self._thread: Final = WorkThread(loop, "log-sync") if thread is None else thread
         self._synced = log.written
         #: From the request until nothing is left to sync; for good after a failure.
         self._begun = False
-        self._running: asyncio.Future[None] | None = None
+        self._running = False
+        #: Done once the last sync has ended.
+        self._ended: asyncio.Future[None] | None = None
         self._stopped = False
 
     def request(self) -> None:
@@ -47,30 +52,34 @@ class SyncLoop:
     async def close(self) -> None:
         """Start no more syncs, and wait for the running one; its outcome is still reported."""
         self._stopped = True
-        if self._running is not None:
-            await asyncio.wait([self._running])
-        self._executor.shutdown()
+        if self._running:
+            self._ended = self._loop.create_future()
+            await self._ended
+        self._thread.close()
 
     def _begin(self) -> None:
         sequence = self._log.begin_sync()
         if self._stopped or sequence == self._synced:
             self._begun = False
             return
-        self._running = self._loop.run_in_executor(self._executor, self._sync)
-        self._running.add_done_callback(lambda done: self._end(sequence, done))
+        self._running = True
+        self._thread.start(self._sync, partial(self._end, sequence))
 
     def _sync(self) -> None:
         began = perf_counter()
         self._log.sync()
         self.durations.observe(perf_counter() - began)
 
-    def _end(self, sequence: int, done: asyncio.Future[None]) -> None:
-        self._running = None
+    def _end(self, sequence: int, error: Exception | None) -> None:
+        self._running = False
+        if self._ended is not None:
+            self._ended.set_result(None)
         try:
-            done.result()
+            if error is not None:
+                raise error
             self._log.synced(sequence)
-        except (EngineError, OSError) as error:
-            self._on_failed(error)
+        except (EngineError, OSError) as failure:
+            self._on_failed(failure)
             return
         self._synced = sequence
         self._on_synced(sequence)
