@@ -61,6 +61,20 @@ def test_one_batch_holds_rows_events_and_the_record(machine: Machine) -> None:
     assert list(machine.rows(EVENTS)) == [(1).to_bytes(8)]
 
 
+def test_changes_of_core_are_counted_and_those_of_plugins_are_not(machine: Machine) -> None:
+    machine.store(machine.entry(machine.script(PUT)))
+    before = machine.applier.core_changes
+    machine.store(machine.entry(machine.script(PUT)))
+    assert machine.applier.core_changes == before
+    machine.store(Entry(3, 1, EntryKind.NOOP, b""))
+    machine.store(Entry(4, 1, EntryKind.CONFIG, b"members"))
+    machine.store(machine.entry(command(slotted(1))))
+
+    assert machine.applier.core_changes == before + 3
+    machine.applier.reopened(machine.data)
+    assert machine.applier.core_changes == before + 4
+
+
 def test_entries_come_one_after_the_other(machine: Machine) -> None:
     entry = machine.entry(machine.script(PUT))
     with pytest.raises(ValueError, match="entry 3 comes after entry 1"):

@@ -30,6 +30,8 @@ def test_nothing_that_was_changed_is_passed_over(
     assert all(names.isdisjoint(each) for each in entries[index:to])
     if any(not names.isdisjoint(each) for each in entries[index:]):
         assert touched.changed(names, index)
+    changed = {name for name in names if any(name in each for each in entries[index:])}
+    assert changed <= {*touched.those_changed(names, index)} <= names
 
 
 def test_what_is_about_others_is_passed_over_at_once() -> None:
@@ -52,3 +54,14 @@ def test_of_what_was_before_it_nothing_is_known() -> None:
     assert touched.unchanged_to(["a"], 4) == 4
     assert touched.changed(["a"], 4)
     assert not touched.changed(["a"], 5)
+
+
+def test_one_look_tells_what_the_last_entries_changed() -> None:
+    touched = Touched(5)
+    assert touched.those_changed(NAMES, 5) == []
+    touched.record({"a"}, 6, 6)
+    touched.record({"a", "c"}, 7, 8)
+
+    assert touched.those_changed(NAMES, 6) == ["a", "c"]
+    assert touched.those_changed(NAMES, 5) == ["a", "c"]
+    assert touched.those_changed(NAMES, 8) == []

@@ -37,6 +37,7 @@ from quorate.plugin.shard_id import ShardId
 from quorate.storage.data.shard_data import ShardData
 from quorate.storage.families import (
     COUNTS,
+    FILE_SETS,
     LEVELS,
     MEMBERS,
     NODES,
@@ -46,6 +47,9 @@ from quorate.storage.families import (
 )
 from quorate.v1.control_pb2 import CheckRows, CutShard
 from quorate.v1.files_pb2 import FileSet
+
+_OF_CLUSTER: Final = frozenset((SHARDS, NODES, MEMBERS, LEVELS, PUBLICATIONS))
+_OF_CORE: Final = _OF_CLUSTER | {SLOTS, FILE_SETS}
 
 #: Maximum number of recent checksums to compare with the leader's.
 REMEMBERED: Final = 4_096
@@ -112,6 +116,9 @@ class Applier:
         #: How many batches changed the shards, nodes or publications; a replacement of the data
         #: counts, too.
         self.cluster_changes = 0
+        #: How many batches changed those, slots or sets of files, or had an entry that is no
+        #: command; a replacement of the data counts, too.
+        self.core_changes = 0
         self._derive()
 
     # Progress.
@@ -151,6 +158,7 @@ class Applier:
         """Switch to other data, after a snapshot was installed."""
         self._data = data
         self.cluster_changes += 1
+        self.core_changes += 1
         self._derive()
 
     # Reads.
@@ -259,8 +267,10 @@ class Applier:
             self._prepared = 0, {}
         if SLOTS in changed:
             self._derive_slots()
-        if not changed.keys().isdisjoint((SHARDS, NODES, MEMBERS, LEVELS, PUBLICATIONS)):
+        if not changed.keys().isdisjoint(_OF_CLUSTER):
             self.cluster_changes += 1
+        if batch.of_consensus or not changed.keys().isdisjoint(_OF_CORE):
+            self.core_changes += 1
         ring = self._checksums
         ring.update(batch.checksums)
         while len(ring) > REMEMBERED:

@@ -76,6 +76,8 @@ class BatchWriter:
         self.checksums: Final[dict[int, int]] = {}
         #: Whether the last entry cut the shard, or asks for a digest: the rows after it are needed.
         self.cut = False
+        #: Whether an entry began a term or changed the members.
+        self.of_consensus = False
         self._position = record.position
         self._now_ms = record.now_ms
         self._checksum = record.checksum
@@ -103,8 +105,10 @@ class BatchWriter:
                 if index != entry.index:
                     raise FilesNeededError(ingested)
             self._take_effects(entry, found)
-        elif entry.kind is EntryKind.CONFIG:
-            self._configuration = (entry.index, entry.payload)
+        else:
+            self.of_consensus = True
+            if entry.kind is EntryKind.CONFIG:
+                self._configuration = (entry.index, entry.payload)
         self._checksum = crc32(entry.payload, crc32(entry.index.to_bytes(8, "big"), self._checksum))
         self.checksums[entry.index] = self._checksum
         if entry.index % self._trim_step == 0:

@@ -145,6 +145,8 @@ class Node:
         self._lifespans: Final = AsyncExitStack()
         #: Set once this node is being removed.
         self._leaving: asyncio.Task[None] | None = None
+        #: The applier's count of changes when the removal of this node was last looked for.
+        self._core_changes = -1
         census, propose = self.peers.census, self.router.propose_control
         changes, withdraw = self._watching.changes, plugin_metrics.withdraw
         self.leader_tasks: Final = LeaderTasks(
@@ -328,6 +330,10 @@ class Node:
 
         What it forwards is refused when it is over, and clients would learn of that late.
         """
+        changes = metadata.applier.core_changes
+        if changes == self._core_changes:
+            return
+        self._core_changes = changes
         if self._leaving is None and is_being_removed(metadata, self.me):
             self._leaving = self._loop.create_task(self._serving.refuse(_LEAVING))
 

@@ -1,6 +1,6 @@
 """When families last changed, so that a reader of a few can skip entries about others."""
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from typing import Final, NamedTuple
 
 
@@ -19,14 +19,16 @@ class Touched:
         self._known_from: Final = applied
         self._applied = applied
         self._spans: Final[dict[str, _Span]] = {}
+        #: The first of the entries that were recorded last, and the names of these.
+        self._newest: tuple[int, Collection[str]] = applied + 1, ()
 
-    def record(self, names: Iterable[str], first: int, last: int) -> None:
+    def record(self, names: Collection[str], first: int, last: int) -> None:
         """Record the families that entries changed, and the full names of emitted messages."""
         spans, since = self._spans, self._known_from
         for name in names:
             known = spans.get(name)
             spans[name] = _Span(since if known is None else known.last, first, last)
-        self._applied = last
+        self._applied, self._newest = last, (first, names)
 
     def unchanged_to(self, names: Iterable[str], index: int) -> int:
         """Return the last index up to which none of these changed after `index`, if known."""
@@ -45,3 +47,10 @@ class Touched:
     def changed(self, names: Iterable[str], index: int) -> bool:
         """Whether one of these may have changed after `index`."""
         return self.unchanged_to(names, index) < self._applied
+
+    def those_changed(self, names: Iterable[str], index: int) -> list[str]:
+        """Return the names of what may have changed after `index`."""
+        first, newest = self._newest
+        if index + 1 == first:
+            return [name for name in names if name in newest]
+        return [name for name in names if self.changed((name,), index)]

@@ -211,7 +211,7 @@ class Waking:
             return
         for feed in list(self._listing):
             feed.wake()
-        changed = [each for each in self._feeds if data.touched.changed((each,), after)]
+        changed = data.touched.those_changed(self._feeds, after)
         self._mark_whole(changed, after)
         self._look(changed, after)
         self._prompt.passed()

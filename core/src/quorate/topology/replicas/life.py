@@ -32,6 +32,8 @@ class Life:
     left: AppliedRecord | None = None
     #: Whether a new shard waits until this one is cut or frozen here.
     is_awaited: bool = False
+    #: Its applier's count of changes to core's rows when it was last looked at.
+    core_changes: int = -1
 
 
 class Progress(Enum):

@@ -125,7 +125,7 @@ class NodeShards(Registry):
         check_configured(self._configured, self._rows)
         check_levels(self.declaration, self.levels)
         metadata.start(first)
-        metadata.subscribe(lambda _: self._follow())
+        metadata.subscribe(lambda _: self._entries_applied(metadata, self._follow))
         self.unopened.begin(self._put_off(), self._open_later)
         self._open_members()
         for shard, row in self._rows.items():
@@ -203,6 +203,13 @@ class NodeShards(Registry):
         await self.files.fork(parent, [part.number for part in cut.parts])
         # The parent goes on first: opening databases takes longer than copying them.
         self._loop.call_soon(self._open_in_turns)
+
+    def _entries_applied(self, shard: Shard, look: Callable[[], None]) -> None:
+        """Look at a shard, unless its entries changed rows of plugins and nothing else."""
+        state, changes = self._lives[shard.id], shard.applier.core_changes
+        if changes != state.core_changes or state.is_awaited:
+            state.core_changes = changes
+            look()
 
     # Following metadata/0.
 
@@ -307,11 +314,12 @@ class NodeShards(Registry):
         return opened
 
     def _start(self, shard: Shard, row: ShardRow, before: int) -> None:
-        self._lives[shard.id].has_started = True
+        state = self._lives[shard.id]
+        state.has_started, state.core_changes = True, -1
         # A replica added later gets its members from the shard's leader.
         first = map(Member, life.peers(row.members)) if life.founds(row, self.me) else None
         shard.start(None if first is None else Configuration.of(first), before=before)
-        shard.subscribe(lambda _: self._applied(shard))
+        shard.subscribe(lambda _: self._entries_applied(shard, lambda: self._applied(shard)))
         for callback in self._on_open:
             callback(shard)
         if (parents := parents_of(row)) and self._changes is not None:
