@@ -207,7 +207,7 @@ class Machine:
 
     def store(self, *entries: Entry) -> list[StoredEntry]:
         """Store entries, and tell the evaluator."""
-        stored = self.applier.apply(entries)
+        stored = self.applier.apply(entries, self.evaluator.evaluated)
         self.logged = max(self.logged, self.data.applied)
         self.evaluator.stored(self.data.applied)
         return stored

@@ -453,3 +453,50 @@ def test_the_generation_travels_with_every_entry(machine: Machine) -> None:
     assert machine.data.record.generation == 4
     entry = machine.entry(machine.script(PUT))
     assert effects.decode(entry.payload).head.generation == 4
+
+
+def test_what_was_evaluated_here_is_stored_as_on_other_replicas(
+    machine: Machine, new_machine: NewMachine
+) -> None:
+    other = new_machine()
+    scripts = [
+        [["put", "tested.rows", "k", "1"], ["put", "tested.rows", "gone", "1"], ["id", "x"]],
+        [["put", "tested.rows", "k", "2"], ["delete", "tested.rows", "gone"], ["at", "k", 5]],
+    ]
+    entries = [machine.entry(machine.script(*steps), at_ms=9) for steps in scripts]
+    found = machine.evaluator.evaluated(entries[0])
+    assert found is not None
+    assert found.names == {"tested.rows"}
+    machine.store(*entries)
+    other.store(*entries)
+
+    assert machine.digest() == other.digest()
+    changes = machine.data.touched.those_changed(("tested.rows", "tested.none"), 0)
+    assert changes == other.data.touched.those_changed(("tested.rows", "tested.none"), 0)
+    assert machine.read(["get", "tested.rows", "k"]) == ["2"]
+
+
+def test_later_entries_leave_what_an_earlier_one_was_evaluated_to(machine: Machine) -> None:
+    """They are stored in one batch, which may have to be stored again."""
+    entries = [
+        machine.entry(machine.script(["put", "tested.rows", "k", value])) for value in ("1", "2")
+    ]
+    machine.home.disks["data.1"].failure = StalledError("later")
+    with pytest.raises(StalledError):
+        machine.store(*entries)
+    machine.home.disks["data.1"].failure = None
+    machine.store(entries[0])
+
+    row = machine.data.get("tested.rows", b"k")
+    assert row is not None
+    assert row.endswith(b"1")
+
+
+def test_only_the_entry_that_was_logged_is_known(machine: Machine) -> None:
+    entry = machine.entry(machine.script(["put", "tested.rows", "k", "1"]))
+    read = entry._replace(payload=bytes(bytearray(entry.payload)))
+    assert machine.evaluator.evaluated(read) is None
+    assert machine.evaluator.evaluated(entry) is not None
+    machine.evaluator.begin()
+
+    assert machine.evaluator.evaluated(entry) is None

@@ -10,7 +10,18 @@ from typing import TYPE_CHECKING
 import pytest
 from quorate.consensus.driver import Alarms, Driver
 from quorate.consensus.journal import Position
-from quorate.consensus.messages import Append, Entry, EntryKind, Message, Peer
+from quorate.consensus.messages import (
+    Append,
+    AppendReply,
+    Body,
+    Entry,
+    EntryKind,
+    Heartbeat,
+    HeartbeatReply,
+    Message,
+    Peer,
+    ReadRequest,
+)
 from quorate.consensus.reads import ReadOutcome
 from quorate.consensus.refusals import NotLeaderError
 
@@ -347,3 +358,73 @@ async def test_time_alone_wakes_it(new_group: Callable[..., Group]) -> None:
     await turns()
     assert replica.status().role == "leader"
     host.driver.stop()
+
+
+async def test_a_leader_takes_no_turn_for_what_changes_nothing(
+    new_group: Callable[..., Group],
+) -> None:
+    """The first answer makes no majority with this disk, and the last one is beyond it."""
+    group = new_group("abc")
+    replica = group.elect("a")
+    followers = [peer for peer in group.first.voters if peer != replica.me]
+    host = Host(group.journals["a"])
+    host.slow_disk = True
+    host.driver = Driver(replica, host, asyncio.get_running_loop(), host.alarms)
+    host.driver.call(lambda: replica.propose(b"one"))
+    await turns()
+    index, before = replica.log.last.index, host.turns
+
+    def acknowledge(follower: Peer) -> bool:
+        reply = AppendReply(True, index - 1, index)
+        message = Message(follower, replica.me, replica.term, 1, reply)
+        return host.driver.tell(lambda: replica.receive(message))
+
+    assert not acknowledge(followers[0])
+    await turns()
+    assert host.turns == before
+    assert host.payloads == []
+    assert host.driver.tell(lambda: replica.synced(host.journal.written))
+    await turns()
+    assert host.applied[-1][-1].payload == b"one"
+    before = host.turns
+    # A turn was due to tell the first of them of the commit.
+    assert replica.deadline <= group.now + group.timing.heartbeat_s
+    acknowledge(followers[1])
+    await turns()
+    host.driver.stop()
+
+    assert host.turns <= before + 1
+    assert not host.driver.tell(lambda: replica.synced(host.journal.written))
+
+
+async def test_what_a_leader_hears_has_a_turn_if_there_is_something_to_do(
+    new_group: Callable[..., Group],
+) -> None:
+    group = new_group("abc")
+    replica = group.elect("a")
+    host = Host(group.journals["a"])
+    host.driver = Driver(replica, host, asyncio.get_running_loop(), host.alarms)
+    host.driver.wake()
+    await turns()
+    other = next(peer for peer in group.first.voters if peer != replica.me)
+
+    def hear(term: int, body: Body) -> bool:
+        message = Message(other, replica.me, term, 1, body)
+        return host.driver.tell(lambda: replica.receive(message))
+
+    assert not hear(replica.term, HeartbeatReply(0, 1))
+    assert hear(replica.term, ReadRequest(1))
+    await turns()
+    assert not hear(replica.term, HeartbeatReply(0, 1))
+    assert hear(replica.term + 1, Heartbeat(1, 0))
+    host.driver.stop()
+
+
+async def test_an_error_in_what_a_replica_is_told_stops_it(host: Host) -> None:
+    await turns()
+
+    def fail() -> None:
+        raise OSError("gone")
+
+    assert not host.driver.tell(fail)
+    assert [str(error) for error in host.errors] == ["gone"]

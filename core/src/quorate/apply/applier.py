@@ -19,7 +19,7 @@ from quorate.apply import (
     publications,
     slot_set,
 )
-from quorate.apply.batch_writer import BatchWriter, PreparedFiles, compare
+from quorate.apply.batch_writer import BatchWriter, FindEvaluated, PreparedFiles, compare
 from quorate.apply.entries import Copies, whole
 from quorate.apply.layers import Rows
 from quorate.apply.mirrors import MirrorPosition
@@ -204,8 +204,12 @@ class Applier:
 
     # Writes.
 
-    def apply(self, entries: Sequence[Entry]) -> list[StoredEntry]:
+    def apply(
+        self, entries: Sequence[Entry], evaluated: FindEvaluated = lambda _: None
+    ) -> list[StoredEntry]:
         """Store at least the first of these entries in one batch, and return those stored.
+
+        What `evaluated` finds is not unpacked again.
 
         It stops between two entries at the limit of a turn; pass the rest to the next call.
         After `StalledError` and `FullError` nothing was stored, and the call can be repeated.
@@ -214,7 +218,13 @@ class Applier:
         """
         began = self._clock()
         batch = BatchWriter(
-            self.shard, self._data, self.limits, self._prepared, self._checksums, self._families
+            self.shard,
+            self._data,
+            self.limits,
+            self._prepared,
+            self._checksums,
+            self._families,
+            evaluated,
         )
         room = self.limits.turn_bytes
         for entry in entries:

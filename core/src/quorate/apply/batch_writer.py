@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 from zlib import crc32
@@ -31,6 +31,8 @@ if TYPE_CHECKING:
 
 #: The entry whose files are here, and the files by family.
 PreparedFiles = tuple[int, Mapping[str, Sequence[Path]]]
+#: Returns the effects of an entry that this replica has evaluated itself, or None.
+FindEvaluated = Callable[[Entry], Effects | None]
 
 
 def compare(shard: ShardId, index: int, own: int | None, checksum: int) -> None:
@@ -55,6 +57,7 @@ class BatchWriter:
         prepared: PreparedFiles,
         known: Mapping[int, int],
         families: set[str],
+        evaluated: FindEvaluated = lambda _: None,
     ) -> None:
         """Begin a batch after the newest stored entry.
 
@@ -67,6 +70,7 @@ class BatchWriter:
         self._prepared: Final = prepared
         self._known: Final = known
         self._families: Final = families
+        self._evaluated: Final = evaluated
         record = data.record
         self.layer: Final = Layer(data)
         self.stored: Final[list[StoredEntry]] = []
@@ -157,6 +161,9 @@ class BatchWriter:
             raise self._stopped(f"cannot be stored: {error}") from error
 
     def _read(self, entry: Entry) -> Effects:
+        evaluated = self._evaluated(entry)
+        if evaluated is not None:
+            return evaluated
         try:
             return effects.decode(entry.payload)
         except EffectsError as error:

@@ -61,6 +61,12 @@ class ShardState:
             frozen=freezes.frozen(data) is not None,
         )
 
+    def copied(self) -> ShardState:
+        """Return a copy: every entry has one, and `dataclasses.replace` takes six times as long."""
+        return ShardState(
+            self.slots, self.generation, self.sessions_ms, self.foreign, self.closed, self.frozen
+        )
+
 
 class ControlRoute(NamedTuple):
     """The handler of one of core's own commands."""

@@ -4,7 +4,7 @@ It has a head, the events as the history of watches stores them, and the changes
 events. The format is a promise that tests/compat checks.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Set
 from itertools import accumulate, pairwise
 from struct import Struct, error as StructError, pack, unpack_from
 from typing import Final, NamedTuple
@@ -46,6 +46,9 @@ class Effects(NamedTuple):
     events: bytes
     #: The changes of families without events.
     tables: dict[str, Table]
+    #: The families of the events and the full names of emitted messages, where `tables` has all
+    #: changes; None: those of families with events are in the events alone.
+    names: Set[str] | None = None
 
 
 class EffectsError(Exception):
@@ -102,10 +105,27 @@ def decode(payload: bytes) -> Effects:
     return Effects(head, payload[_HEAD.size : _HEAD.size + size], tables)
 
 
+def evaluated(payload: bytes, layer: Layer, names: Set[str], watched: Set[str]) -> Effects:
+    """Return the parts of a payload that was made of a layer here, and need not be unpacked.
+
+    `names` are those of its events. The layer stays as it is: later commands read it.
+    """
+    _, now_ms, generation, index, checksum, commands, size, _ = _HEAD.unpack_from(payload)
+    head = Head(now_ms, generation, index, checksum, commands)
+    tables = {
+        family: table.copied()
+        for family, table in layer.tables.items()
+        if family not in watched or table.rows
+    }
+    return Effects(head, payload[_HEAD.size : _HEAD.size + size], tables, names)
+
+
 def unpack_into(layer: Layer, effects: Effects) -> set[str]:
     """Move the effects to a layer; return changed families and full names of emitted messages."""
     for family, table in effects.tables.items():
         layer.merge(family, table)
+    if effects.names is not None:
+        return set(effects.names)
     seen: set[str] = set()
     if effects.events:
         for name, rows in events.rows_of(effects.events):

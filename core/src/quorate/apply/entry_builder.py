@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
@@ -185,7 +185,7 @@ class EntryBuilder:
         return self._control(command, revision, route)
 
     def _control(self, command: LoggedCommand, revision: int, route: ControlRoute) -> Outcome:
-        before, done = replace(self.state), False
+        before, done = self.state.copied(), False
         shard = ControlledShard(self, revision, command.copies)
 
         def apply(txn: Any, message: Message) -> Message | None:

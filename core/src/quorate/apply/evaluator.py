@@ -9,11 +9,13 @@ from __future__ import annotations
 import logging
 from collections import deque
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from time import perf_counter, thread_time
 from typing import Final
 
+from quorate.apply import effects
 from quorate.apply.control import ShardState
+from quorate.apply.effects import Effects
 from quorate.apply.entries import LoggedCommand
 from quorate.apply.entry_builder import EntryBuilder, EvaluationContext
 from quorate.apply.file_sets import FindInFiles
@@ -23,6 +25,7 @@ from quorate.apply.program import Program
 from quorate.apply.recent_rows import RecentRows
 from quorate.apply.slot_ownership import OwnRows
 from quorate.apply.txn import ROW_BYTES
+from quorate.consensus.messages import Entry
 from quorate.plugin.shard_id import ShardId
 from quorate.storage.data.shard_data import ShardData
 
@@ -64,6 +67,9 @@ class Evaluation:
     #: The outcomes of the commands of each write.
     outcomes: list[tuple[Outcome, ...]]
     layer: Layer
+    #: The families of its events and the full names of emitted messages; None where its effects are
+    #: more than what the layer holds.
+    names: frozenset[str] | None
     state: ShardState
     now_ms: int
     #: It puts files in place: no command is evaluated before it is stored.
@@ -106,8 +112,8 @@ class Evaluator:
             find_in_files,
             neighbour or (lambda _: None),
         )
-        #: The index, the effects and the size of the entries in flight, in order.
-        self._flying: Final[deque[tuple[int, Layer, int]]] = deque()
+        #: The entries in flight, in order.
+        self._flying: Final[deque[Evaluation]] = deque()
         self.begin()
         #: The number of commands that failed by a bug.
         self.failures = 0
@@ -129,7 +135,7 @@ class Evaluator:
         Raises `EngineError` if a row cannot be read; this replica must then stop.
         """
         entry = EntryBuilder(
-            self._context, self._top, replace(self._state), index, max(now_ms, self._now_ms)
+            self._context, self._top, self._state.copied(), index, max(now_ms, self._now_ms)
         )
         began = at = self._clock()
         used, limits = self._processor(), self._limits
@@ -147,13 +153,21 @@ class Evaluator:
             if at - began >= limits.entry_s and self._processor() - used >= limits.entry_s:
                 break
         payload = entry.payload(checked_index, checksum)
+        whole = not entry.ingests and not entry.events.silent
         return Evaluation(
-            index, payload, outcomes, entry.layer, entry.state, entry.now_ms, entry.ingests
+            index,
+            payload,
+            outcomes,
+            entry.layer,
+            frozenset(family for family, _, _ in entry.events.runs) if whole else None,
+            entry.state,
+            entry.now_ms,
+            entry.ingests,
         )
 
     def logged(self, evaluation: Evaluation) -> None:
         """Show the effects of a logged entry to later commands."""
-        self._flying.append((evaluation.index, evaluation.layer, len(evaluation.payload)))
+        self._flying.append(evaluation)
         if evaluation.ingests:
             self._ingest = evaluation.index
         cut = evaluation.state.foreign != self._state.foreign
@@ -161,19 +175,29 @@ class Evaluator:
         self._now_ms = evaluation.now_ms
         if cut:
             self._recent = self._new_recent()
-            self._flying[0][1].rebase(self._recent)
+            self._flying[0].layer.rebase(self._recent)
+
+    def evaluated(self, entry: Entry) -> Effects | None:
+        """Return the effects of an entry in flight; None if it was not evaluated here."""
+        for each in self._flying:
+            # Another entry may have taken its index, and what was read from the disk is compared
+            # with nothing: only the object that was logged counts.
+            if each.payload is entry.payload and each.names is not None:
+                watched = self._context.program.watched
+                return effects.evaluated(each.payload, each.layer, each.names, watched)
+        return None
 
     def stored(self, index: int) -> None:
         """Drop the effects of the entries up to an index, which are stored now."""
         if self._ingest <= index:
             self._ingest = 0
         flying = self._flying
-        if flying and flying[0][0] <= index:
-            while flying and flying[0][0] <= index:
-                _, layer, size = flying.popleft()
-                self._recent.keep(layer, size)
+        if flying and flying[0].index <= index:
+            while flying and flying[0].index <= index:
+                stored = flying.popleft()
+                self._recent.keep(stored.layer, len(stored.payload))
             if flying:
-                flying[0][1].rebase(self._recent)
+                flying[0].layer.rebase(self._recent)
 
     def begin(self) -> None:
         """Drop all effects that are not stored, and continue from the stored rows.
@@ -208,7 +232,7 @@ class Evaluator:
 
     @property
     def _top(self) -> Rows:
-        return self._flying[-1][1] if self._flying else self._recent
+        return self._flying[-1].layer if self._flying else self._recent
 
     def _failed(self, command: str, index: int, error: Exception) -> None:
         self.failures += 1

@@ -47,6 +47,13 @@ class Table:
         table.rows = dict.fromkeys(deleted)
         return table
 
+    def copied(self) -> "Table":
+        """Return a copy."""
+        table = Table()
+        table.rows = self.rows.copy()
+        table.ranges.extend(self.ranges)
+        return table
+
     def hides(self, key: bytes) -> bool:
         """Whether the row below with this key is deleted."""
         return key in self.rows or any(start <= key < end for start, end in self.ranges)

@@ -108,6 +108,8 @@ class Driver:
         self._sync_asked = 0
         #: What was synced when all that was committed had last been applied.
         self._applied_at = 0
+        #: The commit index in the last turn.
+        self._commit_seen = -1
         #: Committed entries that the host has not applied yet.
         self._left: list[Entry] = []
         self._stopped = False
@@ -134,6 +136,34 @@ class Driver:
         self.wake()
         return result
 
+    def tell(self, act: Callable[[], None]) -> bool:
+        """Tell the replica of a message or of a sync, as `call` does; return whether a turn comes.
+
+        None comes that would find nothing to do: half of what a leader hears of an entry is like
+        that, such as acknowledgements beyond the majority's.
+        """
+        if self._stopped:
+            return False
+        try:
+            act()
+            comes = self._turn is not None or not self._waits()
+        except Exception as error:  # noqa: BLE001 - whatever it is, the replica cannot go on
+            self._stop(error)
+            return False
+        if comes:
+            self.wake()
+        return comes
+
+    def _waits(self) -> bool:
+        replica = self.replica
+        return (
+            not self._left
+            and replica.commit == self._commit_seen
+            and replica.deadline >= self._timer_due
+            and replica.log.journal.written == self._sync_asked
+            and replica.waits()
+        )
+
     def stop(self) -> None:
         """Run no more turns."""
         self._stopped = True
@@ -152,6 +182,7 @@ class Driver:
         replica = self.replica
         if replica.clock() >= replica.deadline:
             replica.tick()
+        self._commit_seen = replica.commit
         self._host.send(replica.take_messages())
         self._ask_sync()
         if not self._acknowledges_first():

@@ -93,6 +93,11 @@ class Outbox(pysyncobj.transport.Transport):
         """Do nothing: the streams belong to the driver."""
         return True
 
+    @property
+    def is_empty(self) -> bool:
+        """Whether it holds no message."""
+        return not self._held
+
     def hold(self, message: Message, needs: int) -> None:
         """Keep a message until the write numbered `needs` is durable."""
         self._held.append((needs, message))

@@ -100,6 +100,17 @@ class Leading(Hibernation):
             sent = True
         return sent
 
+    def _has_all(self, follower: Progress) -> bool:
+        """Whether a follower was sent all entries, and the commit index or is told it in time."""
+        return (
+            follower.mode is Mode.REPLICATE
+            and follower.next > self.log.last.index
+            and (
+                follower.sent_commit >= min(self.commit, follower.match)
+                or self._news_due < float("inf")
+            )
+        )
+
     def _has_room(self, follower: Progress) -> bool:
         return not follower.inflight or follower.inflight_bytes < self.limits.inflight_bytes
 

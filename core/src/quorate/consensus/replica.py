@@ -216,6 +216,17 @@ class Replica(Electing):
             self.send_appends()
         return self.outbox.release(self.log.synced_sequence)
 
+    def waits(self) -> bool:
+        """Whether it leads, and waits for others with nothing to send, to apply or to answer."""
+        return (
+            self.role == LEADER
+            and self.outbox.is_empty
+            and not self.has_committed()
+            and not self._read_outcomes
+            and not self._snapshots_needed
+            and all(map(self._has_all, self._followers.values()))
+        )
+
     def has_committed(self) -> bool:
         """Whether there are entries to apply."""
         return self._delivered < self._may_apply_to()

@@ -77,7 +77,7 @@ class ApplyLoop:
             self._record.committed(entries)
         began = perf_counter()
         try:
-            applied = shard.applier.apply(entries)
+            applied = shard.applier.apply(entries, shard.evaluator.evaluated)
         except (StalledError, FullError) as error:
             self._hold(error)
             return 0

@@ -250,7 +250,7 @@ class Shard:
         if isinstance(message.body, Append) and _has_commands(message.body) and self.shortage:
             self._refuse_behind()
             return
-        self._driver.call(partial(self.replica.receive, message))
+        self._driver.tell(partial(self.replica.receive, message))
 
     def remade(self, node: str) -> None:
         """Record that the bulk stream to a node was replaced."""
@@ -258,7 +258,9 @@ class Shard:
 
     def synced(self, sequence: int) -> None:
         """Record that log writes up to `sequence` are durable."""
-        self._driver.call(partial(self.replica.synced, sequence))
+        if not self._driver.tell(partial(self.replica.synced, sequence)) and self.leads:
+            # The stage of its writes has changed all the same.
+            self._proposer.look()
         self._log_waits.reached(sequence)
 
     # Reads.
