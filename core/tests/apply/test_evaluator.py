@@ -459,7 +459,7 @@ def test_what_was_evaluated_here_is_stored_as_on_other_replicas(
     machine: Machine, new_machine: NewMachine
 ) -> None:
     other = new_machine()
-    scripts = [
+    scripts: list[list[list[object]]] = [
         [["put", "tested.rows", "k", "1"], ["put", "tested.rows", "gone", "1"], ["id", "x"]],
         [["put", "tested.rows", "k", "2"], ["delete", "tested.rows", "gone"], ["at", "k", 5]],
     ]
@@ -471,8 +471,8 @@ def test_what_was_evaluated_here_is_stored_as_on_other_replicas(
     other.store(*entries)
 
     assert machine.digest() == other.digest()
-    changes = machine.data.touched.those_changed(("tested.rows", "tested.none"), 0)
-    assert changes == other.data.touched.those_changed(("tested.rows", "tested.none"), 0)
+    told = machine.data.touched.those_changed(("tested.rows", "tested.none"), 0)
+    assert told == other.data.touched.those_changed(("tested.rows", "tested.none"), 0)
     assert machine.read(["get", "tested.rows", "k"]) == ["2"]
 
 
