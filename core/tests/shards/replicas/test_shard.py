@@ -481,10 +481,10 @@ def test_entries_wait_while_the_data_takes_no_writes(
     tries = 0
     apply = shard.applier.apply
 
-    def counted(entries: object) -> object:
+    def counted(*arguments: object) -> object:
         nonlocal tries
         tries += 1
-        return apply(entries)  # type: ignore[arg-type]
+        return apply(*arguments)  # type: ignore[arg-type]
 
     shard.applier.apply = counted  # type: ignore[method-assign, assignment]
     future = cluster.proposal(leader, new_row("b", "1"))
