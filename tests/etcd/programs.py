@@ -12,6 +12,8 @@ from typing import Final
 
 import pytest
 
+from tests.support.etcd.newest import CACHE
+
 _HERE: Final = Path(__file__).parent
 #: The release of etcd's Go modules.
 RELEASE: Final = "v3.6.5"
@@ -68,4 +70,5 @@ def python_with(directory: Path, *requirements: str) -> Path:
 
 
 def _environment() -> Mapping[str, str]:
-    return {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
+    left_out = {"PYTHONPATH", CACHE}
+    return {name: value for name, value in os.environ.items() if name not in left_out}

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Sequence
 from pathlib import Path
 from random import Random
 
 import pytest
 from quorate.testing import MemoryNode
 from quorate.testing.ports import free_ports
+from quorate_etcd.store import history, sweeping
+from quorate_etcd.store.writing import Writing
 
 from tests.support.etcd import newest, stock
 from tests.support.etcd.comparing import Comparison
@@ -27,11 +30,44 @@ def server() -> str:
 
 async def compare(directory: Path, program: str, seed: int, steps: int) -> None:
     [port] = free_ports(0)
-    with stock.Etcd(directory, program) as reference:
-        async with MemoryNode(["etcd"], config={"etcd": {"port": port}}, at_ms=1_000_000):
+    with stock.Etcd(directory, program, syncs=False) as reference:
+        node = MemoryNode(["etcd"], config={"etcd": {"port": port}}, at_ms=1_000_000)
+        async with node, asyncio.TaskGroup() as tasks:
             ours, theirs = Peer(port), Peer(reference.port)
+            clock = tasks.create_task(let_time_pass(node))
             await Comparison(Script(Random(seed)), ours, theirs).run(steps)
+            clock.cancel()
             await asyncio.gather(ours.close(), theirs.close())
+
+
+async def let_time_pass(node: MemoryNode) -> None:
+    """Let timers run, but no lease of the script end."""
+    while True:
+        await node.advance(1)
+        await asyncio.sleep(0.01)
+
+
+def one_by_one(writing: Writing, named: Sequence[bytes]) -> bool:
+    """Have all deletions be sweeps, but those of keys that the transaction itself has changed."""
+    return not named or writing.changed
+
+
+@pytest.mark.timeout(3_000)
+@pytest.mark.parametrize(
+    ("seed", "steps"),
+    [
+        pytest.param(3, 1_000, marks=pytest.mark.ci),
+        pytest.param(4, 1_000, marks=pytest.mark.ci),
+        pytest.param(5, 10_000, marks=pytest.mark.full),
+    ],
+)
+async def test_a_script_whose_deletions_are_sweeps(
+    tmp_path: Path, server: str, seed: int, steps: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(Writing, "takes", one_by_one)
+    monkeypatch.setattr(sweeping, "_STEP", 1)
+    monkeypatch.setattr(history, "_PAGE_ROWS", 3)
+    await compare(tmp_path, server, seed, steps)
 
 
 @pytest.mark.ci

@@ -151,7 +151,8 @@ class Comparison:
             await self._carry_out(step)
             if step.method == "Create":
                 await self._settle()
-                self._seen_to = asyncio.get_running_loop().time() + _LOOK_S
+                if 0 < step.request.start_revision <= self._script.revision:
+                    self._seen_to = asyncio.get_running_loop().time() + _LOOK_S
         await self._settle()
         for side in (self._ours, self._stock):
             await side.watching.close()

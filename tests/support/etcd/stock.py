@@ -23,9 +23,15 @@ class Etcd:
     """Entering the context starts it, leaving it kills it."""
 
     def __init__(
-        self, directory: Path, program: str | None = PROGRAM, tls: Tls | None = None
+        self,
+        directory: Path,
+        program: str | None = PROGRAM,
+        tls: Tls | None = None,
+        *,
+        syncs: bool = True,
     ) -> None:
         """With `tls`, which has its certificate, it asks clients for certificates."""
+        self._options: Final = [] if syncs else ["--unsafe-no-fsync"]
         self._path: Final = program or "etcd"
         self._tls: Final = tls
         self.port, self._peers, self._health = free_ports(0, 1, 2)
@@ -66,7 +72,7 @@ class Etcd:
             }
         said = (word for name, value in options.items() for word in (f"--{name}", value))
         asks = [] if self._tls is None else ["--client-cert-auth"]
-        self._program.start([self._path, *said, *asks], dict(os.environ))
+        self._program.start([self._path, *said, *asks, *self._options], dict(os.environ))
         until(self._serves)
 
     def __exit__(

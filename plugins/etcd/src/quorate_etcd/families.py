@@ -68,6 +68,13 @@ def attached_key(prefix: bytes, lease: int, key: bytes) -> bytes:
     return prefix + keys.pack(lease, key)
 
 
+def attached_of(row: bytes) -> bytes:
+    """Return the key of a pair from its key in the index of a lease."""
+    *_, key = keys.unpack(row)
+    assert isinstance(key, bytes)
+    return key
+
+
 FAMILIES: Final = (
     ColumnFamily(name=TRANSACTIONS, group=GROUP, row=rows.Transaction, shard_key=store_of),
     ColumnFamily(name=KEYS, group=GROUP, shard_key=store_of),

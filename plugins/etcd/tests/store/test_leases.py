@@ -3,7 +3,7 @@ from typing import Any
 import pytest
 from quorate_etcd import errors
 from quorate_etcd.families import LEASE_COUNTS, LEASE_KEYS, LEASES
-from quorate_etcd.store import leases
+from quorate_etcd.store import leases, sweeping
 from quorate_etcd.wire import rpc_pb2 as rpc
 
 
@@ -53,7 +53,8 @@ async def test_a_new_leader_gives_a_whole_time_to_live(played: Any) -> None:
 
 
 async def test_a_store_has_so_many_leases(played: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(leases, "_KEYS_AT_ONCE", 1)
+    monkeypatch.setattr(sweeping, "MOST_DIRECT", 0)
+    monkeypatch.setattr(sweeping, "MOST_SWEPT", 1)
     played = type(played)(played.node, leases=2)
     await played.grant(1, 10)
     await played.grant(2)
@@ -93,7 +94,8 @@ async def test_a_key_has_one_lease(played: Any) -> None:
 async def test_a_lease_with_very_many_keys_ends_in_parts(
     played: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(leases, "_KEYS_AT_ONCE", 3)
+    monkeypatch.setattr(sweeping, "MOST_DIRECT", 2)
+    monkeypatch.setattr(sweeping, "MOST_SWEPT", 3)
     await played.grant(1)
     for number in range(8):
         await played.put(b"%d" % number, b"", 1)

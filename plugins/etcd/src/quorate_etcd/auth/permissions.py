@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Any, Final, NamedTuple
 
-from quorate.plugin import Reader, keys
+from quorate.plugin import Reader
 
 from quorate_etcd import errors
 from quorate_etcd.auth.rows import guard_of, role_of, user_of
-from quorate_etcd.families import LEASE_KEYS, lease_key, store_key
+from quorate_etcd.families import LEASE_KEYS, attached_of, lease_key, store_key
 from quorate_etcd.store.view import Span
 from quorate_etcd.v1 import guard_pb2 as pb
 from quorate_etcd.wire import auth_pb2 as auth, rpc_pb2 as rpc
@@ -68,9 +68,7 @@ def demand(reader: Reader, store: str, user: str, needed: Iterable[Need]) -> Non
         if need.lease:
             prefix = lease_key(store_key(store), need.lease)
             for row in reader.scan(LEASE_KEYS, prefix, prefix + b"\xff", limit=_MOST_KEYS):
-                *_, key = keys.unpack(row.key)
-                assert isinstance(key, bytes)
-                rights.demand(Need(need.writes, key))
+                rights.demand(Need(need.writes, attached_of(row.key)))
         else:
             rights.demand(need)
 

@@ -29,6 +29,8 @@ class Transaction(NamedTuple):
 
     revision: int
     changes: Sequence[rows.Change]
+    #: Those of its changes that are sweeps.
+    sweeps: Sequence[rows.Sweep] = ()
 
 
 class Follower:
@@ -107,7 +109,8 @@ class Follower:
                 # A compaction changes nothing, and a leap the revision alone.
                 if not row.more and row.revision > newest:
                     newest = row.revision
-                    self._waiting.append(Transaction(row.revision, changes))
+                    sweeps = [each for each in row.sweeps if each.place.revision == newest]
+                    self._waiting.append(Transaction(newest, changes, sweeps))
                     self._count += len(changes)
                     self._arrived.set()
                     changes = []

@@ -80,7 +80,14 @@ class KV:
         self, request: rpc.DeleteRangeRequest, context: CallContext
     ) -> rpc.DeleteRangeResponse:
         checking.check_delete_range(request)
-        return self._headed((await self._store.transact(request)).delete_range)
+        done = (await self._store.transact(request)).delete_range
+        if request.prev_kv and len(done.prev_kvs) < done.deleted:
+            before = rpc.RangeRequest(
+                key=request.key, range_end=request.range_end, revision=done.header.revision - 1
+            )
+            async for page in self._pages(before):
+                done.prev_kvs.extend(page.kvs)
+        return self._headed(done)
 
     async def Txn(  # noqa: D102
         self, request: rpc.TxnRequest, context: CallContext
@@ -99,6 +106,9 @@ class KV:
         self, request: rpc.CompactionRequest, context: CallContext
     ) -> rpc.CompactionResponse:
         store = self._store
+        while (await store.stand()).sweeping:
+            # The watches that wait for it would be cancelled.
+            await store.propose(pb.Clean(keys=[store_key(store.name)]), BatchReply)
         command = pb.Compact(store=store.name, revision=request.revision)
         stood = await store.propose(command, pb.Stood)
         while request.physical and (await store.stand()).unclean:

@@ -21,6 +21,7 @@ from quorate_etcd.serving.following import Follower, Transaction
 from quorate_etcd.serving.index import Index
 from quorate_etcd.serving.store import Store
 from quorate_etcd.serving.streams import Stream, Watcher
+from quorate_etcd.store.sweeping import span_of
 from quorate_etcd.store.view import Span
 from quorate_etcd.v1 import queries_pb2 as asked, rows_pb2 as rows
 from quorate_etcd.wire import mvcc_pb2 as mvcc, rpc_pb2 as rpc
@@ -28,6 +29,7 @@ from quorate_etcd.wire import mvcc_pb2 as mvcc, rpc_pb2 as rpc
 _log = logging.getLogger(__name__)
 
 _RETRY_S: Final = 0.2
+_SWEPT_S: Final = 0.05
 _OBSERVE_S: Final = 5.0
 #: How long a new watch waits for a node that is behind; longer than a call waits for a leader.
 _BEHIND_S: Final = 10.0
@@ -193,7 +195,7 @@ class Watches:
     ) -> list[_Place]:
         """Return the places of the versions that are to be read for the watches of now."""
         needed: dict[_Place, None] = {}
-        for revision, changes in transactions:
+        for revision, changes, _ in transactions:
             for change in changes:
                 previous = change.HasField("previous")
                 large = not change.deleted and not change.HasField("value")
@@ -210,7 +212,13 @@ class Watches:
     def _tell(self, transaction: Transaction, found: dict[_Place, mvcc.KeyValue]) -> None:
         revision = transaction.revision
         told: dict[Watcher, list[mvcc.Event]] = {}
-        lacking: set[Watcher] = set()
+        # What is swept they read from the history.
+        lacking = {
+            each
+            for sweep in transaction.sweeps
+            for each in self._index.all()
+            if each.next <= revision and each.span.meets(span_of(sweep))
+        }
         for change in transaction.changes:
             watchers = [each for each in self._index.matching(change.key) if each.next <= revision]
             if not watchers:
@@ -261,12 +269,10 @@ class Watches:
             # It will be where the store is then.
             await self.follower.reached(0)
         start = min(each.next for each in ready)
-        changes = await self._store.read(
-            self._history(ready, start),
-            asked.Changes,
-            consistency="stale",
-            applied=self.follower.applied,
-        )
+        changes = await self._changes(self._history(ready, start))
+        if changes.until < start:
+            # A sweep is being written out.
+            await asyncio.sleep(_SWEPT_S)
         for number, watcher in enumerate(ready, 1):
             if watcher in self._behind and watcher.next <= max(changes.until, changes.compacted):
                 self._bring(watcher, changes)
@@ -280,6 +286,19 @@ class Watches:
                 del self._behind[watcher]
                 self._follow(watcher)
         return True
+
+    async def _changes(self, query: asked.History) -> asked.Changes:
+        """Return changes of whole revisions, which large ones are read for in parts."""
+        changes = asked.Changes()
+        while not changes.until or query.at:
+            changes.MergeFrom(
+                await self._store.read(
+                    query, asked.Changes, consistency="stale", applied=self.follower.applied
+                )
+            )
+            query.at = changes.next
+            changes.ClearField("next")
+        return changes
 
     def _history(self, ready: Sequence[Watcher], start: int) -> asked.History:
         spans = list(islice(dict.fromkeys(each.span for each in ready), _MOST_SPANS + 1))

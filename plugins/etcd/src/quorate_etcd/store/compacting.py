@@ -15,8 +15,8 @@ from quorate.v1.batch_pb2 import BatchReply
 
 from quorate_etcd import errors
 from quorate_etcd.families import COMPACTION, PAST, REVISIONS, end_of, past_key, revision_key
-from quorate_etcd.store import leases
-from quorate_etcd.store.view import View, tail_key
+from quorate_etcd.store import leases, sweeping
+from quorate_etcd.store.view import View, is_tail, swept_key, tail_key
 from quorate_etcd.store.writing import Writing
 from quorate_etcd.v1 import commands_pb2 as pb, queries_pb2 as asked, rows_pb2 as rows
 
@@ -55,11 +55,16 @@ def compact(txn: Txn, command: pb.Compact) -> pb.Stood:
 
 
 def clean(txn: Txn, command: pb.Clean) -> BatchReply:
-    """Delete the next part of the compacted history of stores."""
+    """Write out the next part of the sweeps of stores, or delete the next of compacted history."""
     for key in command.keys:
         [store] = keys.unpack(key)
         writing = Writing(txn, str(store))
-        finished = _clean(txn, writing.view)
+        view = writing.view
+        # All that is compacted is to be there when it is deleted.
+        if view.row.sweeps:
+            finished = sweeping.step(txn, view) and view.row.cleaned >= view.row.compacted
+        else:
+            finished = _clean(txn, view)
         writing.commit()
         due_ms = None if finished else txn.proposed_at_ms + 1
         txn.schedule(COMPACTION, key, due_ms)
@@ -75,6 +80,7 @@ def stand(reader: Reader, query: asked.Stand) -> Iterable[asked.Standing]:
         applied=reader.revision,
         unclean=view.row.cleaned < view.compacted,
         leases=leases.counted(reader, view.prefix),
+        sweeping=bool(view.row.sweeps),
     )
 
 
@@ -85,29 +91,35 @@ def _clean(txn: Txn, view: View) -> bool:
         return True
     # The ends of keys in the revision of the last compaction were left.
     walked = row.walked if row.HasField("walked") else rows.Place(revision=max(row.cleaned, 0))
-    start = revision_key(prefix, walked.revision, walked.sub)
+    start = (
+        swept_key(prefix, walked, row.walked_key)
+        if row.walked_key
+        else revision_key(prefix, walked.revision, walked.sub)
+    )
     end = min(revision_key(prefix, max(row.compacted, 0) + 1), end_of(prefix))
     size, read = len(prefix), list(txn.scan(REVISIONS, start, end, limit=_STEP + 1))
     for stored in read[:_STEP]:
-        if len(stored.key) > size + 12:
-            # The end of a large value goes with its change.
+        if is_tail(stored.key, size):
+            # It goes with its change.
             continue
         revision = int.from_bytes(stored.key[size : size + 8])
         change = rows.Revision.FromString(stored.value)
         for ended in (change.previous, change.replaced):
             if ended.revision:
                 _delete(txn, revision_key(prefix, ended.revision, ended.sub), large=ended.large)
-                sub = int.from_bytes(stored.key[size + 8 :])
+                sub = int.from_bytes(stored.key[size + 8 : size + 12])
                 txn.delete(PAST, past_key(prefix, change.key, revision, sub))
         if change.deleted and revision < row.compacted:
             _delete(txn, stored.key, large=False)
     if len(read) <= _STEP:
         row.cleaned = row.compacted
         row.ClearField("walked")
+        row.ClearField("walked_key")
         return True
     following = read[_STEP].key
     row.walked.revision = int.from_bytes(following[size : size + 8])
     row.walked.sub = int.from_bytes(following[size + 8 : size + 12])
+    row.walked_key = following[size + 13 :]
     return False
 
 

@@ -7,6 +7,7 @@ from typing import Final
 
 from quorate.plugin import Reader
 
+from quorate_etcd.families import revision_key
 from quorate_etcd.store.view import Span, View
 from quorate_etcd.v1 import queries_pb2 as pb
 from quorate_etcd.wire import mvcc_pb2 as mvcc
@@ -17,20 +18,27 @@ _PAGE_BYTES: Final = 1 << 20
 
 
 def history(reader: Reader, query: pb.History) -> Iterable[pb.Changes]:
-    """Answer whole revisions: the changes of the wanted keys from one on, in their order."""
+    """Answer the changes of the wanted keys from a revision on, in their order."""
     view = View(reader, query.store)
     start = getattr(query, "from")
     answer = pb.Changes(
         revision=view.revision,
         compacted=view.compacted,
-        until=view.revision,
+        # Of what is not written out yet nothing is shown.
+        until=min([view.revision, *(each.place.revision - 1 for each in view.row.sweeps)]),
         applied=reader.revision,
     )
     spans = [Span.of(each.key, each.range_end) for each in query.ranges]
     size, seen, last = 0, 0, 0
-    for revision, row, pair in view.changes(max(start, view.compacted, 1)):
-        if (seen >= _PAGE_ROWS or size >= _PAGE_BYTES) and revision > last:
-            answer.until = revision - 1
+    position = query.at or revision_key(view.prefix, max(start, view.compacted, 1))
+    for named, revision, row, pair in view.changes(position):
+        if revision > answer.until:
+            break
+        if seen >= _PAGE_ROWS or size >= _PAGE_BYTES:
+            if revision > last:
+                answer.until = revision - 1
+            else:
+                answer.next = named
             break
         last, seen = revision, seen + 1
         if not any(each.holds(row.key) for each in spans):

@@ -16,18 +16,19 @@ from quorate.v1.rows_pb2 import RowCount
 from quorate_etcd import errors
 from quorate_etcd.families import (
     LEASE_COUNTS,
-    LEASE_KEYS,
     LEASES,
     LIVENESS,
+    attached_of,
     end_of,
     lease_key,
 )
-from quorate_etcd.store.view import View
+from quorate_etcd.store import sweeping
+from quorate_etcd.store.view import Span, View
 from quorate_etcd.store.writing import Writing
 from quorate_etcd.v1 import commands_pb2 as pb, queries_pb2 as asked, rows_pb2 as rows
 
-#: Keys that end in one transaction; those of a lease with more end in several.
-_KEYS_AT_ONCE: Final = 10_000
+#: How soon a lease is looked at again whose keys have no room beside other sweeps.
+_AGAIN_MS: Final = 100
 #: Keys whose names an answer has room for.
 _KEYS_SHOWN: Final = 10_000
 _LEASES_IN_PAGE: Final = 2_000
@@ -37,7 +38,7 @@ def grant_lease(txn: Txn, command: pb.GrantLease) -> pb.Granted:
     """Make a lease, unless there is one of this number, or keys of it are still to end."""
     view = View(txn, command.store)
     key = lease_key(view.prefix, command.id)
-    if view.lease(command.id) is not None or _attached(txn, key, 1):
+    if view.lease(command.id) is not None or txn.deadline(LIVENESS, key) is not None:
         errors.LEASE_EXISTS.refuse()
     count = counted(txn, view.prefix)
     if 0 < command.most <= count:
@@ -57,7 +58,8 @@ def revoke_lease(txn: Txn, command: pb.RevokeLease) -> pb.Granted:
     view = View(txn, command.store)
     if view.lease(command.id) is None:
         errors.LEASE_NOT_FOUND.refuse()
-    _end(txn, command.store, lease_key(view.prefix, command.id))
+    if not _end(txn, command.store, lease_key(view.prefix, command.id)):
+        errors.TOO_MANY_REQUESTS.refuse()
     return pb.Granted(revision=View(txn, command.store).revision)
 
 
@@ -82,7 +84,9 @@ def measure_lease(txn: Txn, command: pb.MeasureLease) -> pb.Measured:
         return pb.Measured(revision=view.revision)
     key = lease_key(view.prefix, command.id)
     left_ms = (txn.deadline(LIVENESS, key) or 0) - txn.proposed_at_ms
-    named = _attached(txn, key, _KEYS_SHOWN) if command.keys else []
+    named = list(map(attached_of, view.attached(command.id, _KEYS_SHOWN) if command.keys else ()))
+    if view.row.sweeps:
+        named = [each for each in named if view.newest(each) is not None]
     return pb.Measured(
         revision=view.revision, ttl_s=lease.ttl_s, left_ms=max(left_ms, 0), keys=named
     )
@@ -90,9 +94,12 @@ def measure_lease(txn: Txn, command: pb.MeasureLease) -> pb.Measured:
 
 def expire_leases(txn: Txn, command: pb.ExpireLeases) -> BatchReply:
     """End the expired leases, each with its keys in a revision of its own."""
-    left = _KEYS_AT_ONCE
+    left = sweeping.MOST_DIRECT
     for key in still_due(txn, LIVENESS, command.keys):
-        left -= _end(txn, str(keys.unpack(key)[0]), key)
+        ended = _end(txn, str(keys.unpack(key)[0]), key)
+        if not ended:
+            txn.schedule(LIVENESS, key, txn.proposed_at_ms + _AGAIN_MS, ttl_ms=_AGAIN_MS)
+        left -= max(1, ended)
         if left <= 0:
             # The others stay due.
             break
@@ -137,31 +144,34 @@ def _extend(txn: Txn, key: bytes, ttl_s: int) -> None:
     txn.schedule(LIVENESS, key, txn.proposed_at_ms + ttl_ms, ttl_ms=ttl_ms)
 
 
-def _attached(reader: Reader, key: bytes, most: int) -> list[bytes]:
-    """Return the first keys of a lease, in their order."""
-    # Its keys are packed behind its number; no number begins with another.
-    found = reader.scan(LEASE_KEYS, key, key + b"\xff", limit=most)
-    named = [keys.unpack(row.key)[2] for row in found]
-    return [each for each in named if isinstance(each, bytes)]
-
-
 def _end(txn: Txn, store: str, key: bytes) -> int:
-    """End a lease with its keys in one transaction, whose number is returned.
+    """End a lease with its keys in one transaction; return their number, or 1 if it has none.
 
-    Of a lease with very many keys the rest ends in later transactions, from the timer on.
+    With more keys than can be swept, the rest ends in later transactions, from the timer on. 0: a
+    sweep is needed, and there is no room for it yet.
     """
     writing = Writing(txn, store)
-    named = _attached(txn, key, _KEYS_AT_ONCE + 1)
-    for each in named[:_KEYS_AT_ONCE]:
-        version = writing.view.newest(each)
-        if version is not None:
-            writing.delete(each, version)
+    view, lease = writing.view, _number(key)
+    found = view.attached(lease, sweeping.MOST_DIRECT + 1)
+    more = False
+    if writing.takes(found):
+        for each in map(attached_of, found):
+            version = view.newest(each)
+            if version is not None:
+                writing.delete(each, version)
+    else:
+        found = view.attached(lease, sweeping.MOST_SWEPT + 1)
+        more = len(found) > sweeping.MOST_SWEPT
+        found = found[: sweeping.MOST_SWEPT]
+        if not writing.has_room(len(found)):
+            return 0
+        first, last = attached_of(found[0]), attached_of(found[-1])
+        writing.sweep(Span(first, keys.successor(last)), len(found), lease)
     if writing.changed:
         writing.commit()
     if txn.get(LEASES, key) is not None:
         # The rest of a lease that ends in several transactions has no row any more.
         txn.delete(LEASES, key)
-        _set_count(txn, writing.view.prefix, counted(txn, writing.view.prefix) - 1)
-    more = len(named) > _KEYS_AT_ONCE
+        _set_count(txn, view.prefix, counted(txn, view.prefix) - 1)
     txn.schedule(LIVENESS, key, txn.proposed_at_ms + 1 if more else None, ttl_ms=1)
-    return len(named)
+    return max(1, len(found))

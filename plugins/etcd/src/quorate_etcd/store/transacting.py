@@ -9,6 +9,7 @@ from google.protobuf.message import DecodeError
 from quorate.plugin import Invalid, Reader, Txn
 
 from quorate_etcd import errors
+from quorate_etcd.store import sweeping
 from quorate_etcd.store.ranges import evaluate_range
 from quorate_etcd.store.view import Found, Span, View
 from quorate_etcd.store.writing import Writing
@@ -26,9 +27,13 @@ _KINDS: Final[Mapping[type[Write], pb.Transact.Kind]] = {
 #: A part of a request: no field of a command may be longer than a row.
 _PART_BYTES: Final = 1_000_000
 
-#: Keys that the deletions and the compared ranges of one transaction may have. The leader evaluates
-#: it in one go, and must not stand still for as long as an election takes.
+#: Keys that the compared ranges of one transaction may have, and keys of one deletion whose pairs
+#: are in the answer. The leader evaluates it in one go, and must not stand still for as long as an
+#: election takes.
 _MOST_KEYS: Final = 10_000
+_MOST_PAIR_BYTES: Final = 4 << 20
+#: Pairs that are read before their size is looked at.
+_PAIRS_AT_A_TIME: Final = 100
 
 _HOLDS: Final[dict[int, Callable[[int], bool]]] = {
     _Compare.EQUAL: lambda order: order == 0,
@@ -74,7 +79,7 @@ def carry_out(writing: Writing, request: Write, done: pb.Transacted) -> None:
         _demand_put(writing, request)
         _put(writing, request, done.put)
     elif isinstance(request, rpc.DeleteRangeRequest):
-        _delete_range(writing, request, done.delete_range)
+        _delete_range(writing, request, done.delete_range, alone=True)
     else:
         branch = Branch.taken(writing.view, request)
         branch.demand(writing)
@@ -198,21 +203,44 @@ def _pairs(view: View, key: bytes) -> list[mvcc.KeyValue]:
 
 
 def _delete_range(
-    writing: Writing, request: rpc.DeleteRangeRequest, response: rpc.DeleteRangeResponse
+    writing: Writing,
+    request: rpc.DeleteRangeRequest,
+    response: rpc.DeleteRangeResponse,
+    *,
+    alone: bool = False,
 ) -> None:
+    """Delete a range; one that is asked for alone reads many or large pairs afterwards."""
     view = writing.view
     span = Span.of(request.key, request.range_end)
-    found = _found(view, span)
-    response.deleted = len(found)
-    if request.prev_kv:
-        response.prev_kvs.extend(view.pairs(found))
-    for key, version in found:
-        writing.delete(key, version)
+    most = _MOST_KEYS if request.prev_kv else sweeping.MOST_DIRECT
+    found = list(view.versions(span, view.latest, most + 1))
+    if request.prev_kv and not _add_pairs(view, found, response) and not alone:
+        errors.REQUEST_TOO_LARGE.refuse()
+    if writing.takes([each.key for each in found]):
+        response.deleted = len(found)
+        for key, version in found:
+            writing.delete(key, version)
+    else:
+        response.deleted = view.count(span, sweeping.MOST_SWEPT + 1)
+        writing.sweep(span, response.deleted)
     response.header.revision = view.latest
 
 
+def _add_pairs(view: View, found: Sequence[Found], response: rpc.DeleteRangeResponse) -> bool:
+    """Add the pairs of versions to an answer, or none if there is no room for all."""
+    room = _MOST_PAIR_BYTES if len(found) <= _MOST_KEYS else 0
+    for first in range(0, len(found), _PAIRS_AT_A_TIME):
+        pairs = view.pairs(found[first : first + _PAIRS_AT_A_TIME]) if room > 0 else []
+        room -= sum(each.ByteSize() for each in pairs)
+        if room <= 0:
+            del response.prev_kvs[:]
+            return False
+        response.prev_kvs.extend(pairs)
+    return True
+
+
 def _found(view: View, span: Span) -> list[Found]:
-    """Return the newest versions of a range; refuses those of too many keys in one transaction."""
+    """Return the versions of a compared range; refuses too many keys in one transaction."""
     found = list(view.versions(span, view.latest, _MOST_KEYS - view.looked_at + 1))
     view.looked_at += len(found)
     if view.looked_at > _MOST_KEYS:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from heapq import merge
+from itertools import islice
 from operator import itemgetter
 from typing import Final, NamedTuple
 
@@ -12,10 +13,12 @@ from quorate.plugin import Reader, keys
 from quorate_etcd import errors
 from quorate_etcd.families import (
     KEYS,
+    LEASE_KEYS,
     LEASES,
     PAST,
     REVISIONS,
     TRANSACTIONS,
+    attached_key,
     end_of,
     lease_key,
     revision_key,
@@ -26,8 +29,10 @@ from quorate_etcd.wire import mvcc_pb2 as mvcc
 
 #: Rows that are read at a time.
 _AT_A_TIME: Final = 100
-#: What is appended to the key of a change for the row with the end of its value.
+#: What is appended to the key of a change for the row with the end of its value, and, before a key,
+#: for the end of that key by a sweep.
 _TAIL: Final = b"\x01"
+_SWEPT: Final = b"\x02"
 #: The revision of a store without a row.
 FIRST: Final = 1
 NEVER_COMPACTED: Final = -1
@@ -54,6 +59,12 @@ class Span(NamedTuple):
     def holds(self, key: bytes) -> bool:
         """Whether a key is in it."""
         return self.start <= key and (self.end is None or key < self.end)
+
+    def meets(self, other: Span) -> bool:
+        """Whether a key is in both."""
+        return (self.end is None or other.start < self.end) and (
+            other.end is None or self.start < other.end
+        )
 
     @property
     def single(self) -> bool:
@@ -115,10 +126,41 @@ class View:
         stored = self._reader.get(LEASES, lease_key(self.prefix, lease))
         return None if stored is None else rows.Lease.FromString(stored)
 
-    def newest(self, key: bytes) -> rows.Version | None:
-        """Return the newest version of a key, or None if there is no such key."""
+    def attached(self, lease: int, most: int, start: bytes = b"") -> list[bytes]:
+        """Return the rows of the first keys of a lease from one on; sweeps may have ended some."""
+        # Its keys are packed behind its number; no number begins with another.
+        first, end = (
+            attached_key(self.prefix, lease, start),
+            lease_key(self.prefix, lease) + b"\xff",
+        )
+        return [row.key for row in self._reader.scan(LEASE_KEYS, first, end, limit=most)]
+
+    def swept(self, key: bytes, version: rows.Version, at: int | None = None) -> rows.Sweep | None:
+        """Return the sweep that has ended a version, up to a revision or the newest one."""
+        place = version.place
+        for sweep in self.row.sweeps:
+            if at is not None and sweep.place.revision > at:
+                break
+            if (
+                (place.revision, place.sub) < (sweep.place.revision, sweep.place.sub)
+                and sweep.lease in (0, version.lease)
+                and sweep.start <= key
+                and (not sweep.HasField("end") or key < sweep.end)
+            ):
+                return sweep
+        return None
+
+    def stored(self, key: bytes) -> rows.Version | None:
+        """Return the newest version of a key, which a sweep may have ended."""
         stored = self._reader.get(KEYS, self.prefix + key)
         return None if stored is None else rows.Version.FromString(stored)
+
+    def newest(self, key: bytes) -> rows.Version | None:
+        """Return the newest version of a key, or None if there is no such key."""
+        version = self.stored(key)
+        if version is not None and self.row.sweeps and self.swept(key, version) is not None:
+            return None
+        return version
 
     def versions(self, span: Span, at: int, limit: int) -> Iterator[Found]:
         """Yield at most `limit` keys of a span with their versions at a revision, in their order.
@@ -130,19 +172,27 @@ class View:
         if at >= self.latest:
             yield from self._newest(span, limit)
             return
-        kept = (each for each in self._newest(span, None) if each.version.place.revision <= at)
+        kept = (each for each in self._newest(span, None, at) if each.version.place.revision <= at)
         for _, found in zip(
             range(limit), merge(kept, self._ended(span, at), key=itemgetter(0)), strict=False
         ):
             yield found
 
-    def _newest(self, span: Span, limit: int | None) -> Iterator[Found]:
+    def _newest(self, span: Span, limit: int | None, at: int | None = None) -> Iterator[Found]:
+        """Yield the keys of a span that no sweep up to a revision has ended."""
+        if not self.row.sweeps:
+            yield from self._stored(span, limit)
+            return
+        kept = (each for each in self._stored(span, None) if self.swept(*each, at) is None)
+        yield from islice(kept, limit)
+
+    def _stored(self, span: Span, limit: int | None) -> Iterator[Found]:
         if span.single:
-            version = self.newest(span.start)
+            version = self.stored(span.start)
             if version is not None and limit != 0:
                 yield Found(span.start, version)
             return
-        prefix, end = self.prefix, self._end(span.end)
+        prefix, end = self.prefix, self.end(span.end)
         position = prefix + span.start
         size = len(prefix)
         while limit is None or limit > 0:
@@ -185,7 +235,15 @@ class View:
                 else max(named + (at + 1).to_bytes(8), keys.successor(read[-1].key))
             )
 
-    def _end(self, end: bytes | None) -> bytes:
+    def count(self, span: Span, most: int) -> int:
+        """Return how many keys a span has, or `most` if there are more."""
+        if self.row.sweeps:
+            return sum(1 for _ in self._newest(span, most))
+        start, end = self.prefix + span.start, self.end(span.end)
+        return sum(1 for _ in self._reader.scan(KEYS, start, end, limit=most))
+
+    def end(self, end: bytes | None) -> bytes:
+        """Return the end of the rows of keys below one; None: of all keys."""
         return end_of(self.prefix) if end is None else self.prefix + end
 
     def values(self, places: Sequence[rows.Place]) -> list[bytes | None]:
@@ -244,19 +302,18 @@ class View:
             value=self._whole(key, row),
         )
 
-    def changes(self, start: int) -> Iterator[tuple[int, rows.Revision, mvcc.KeyValue]]:
-        """Yield changes from a revision on: the revision, the row, and the pair."""
-        position, end = revision_key(self.prefix, start), end_of(self.prefix)
+    def changes(self, position: bytes) -> Iterator[tuple[bytes, int, rows.Revision, mvcc.KeyValue]]:
+        """Yield changes from a row on: its key, the revision, the row, and the pair."""
+        end = end_of(self.prefix)
         size = len(self.prefix)
         while True:
             read = list(self._reader.scan(REVISIONS, position, end, limit=_AT_A_TIME))
             for stored in read:
-                if len(stored.key) > size + 12:
-                    # The end of a large value.
+                if is_tail(stored.key, size):
                     continue
                 revision = int.from_bytes(stored.key[size : size + 8])
                 row = rows.Revision.FromString(stored.value)
-                yield revision, row, self._pair(stored.key, revision, row)
+                yield stored.key, revision, row, self._pair(stored.key, revision, row)
             if len(read) < _AT_A_TIME:
                 return
             position = keys.successor(read[-1].key)
@@ -265,3 +322,13 @@ class View:
 def tail_key(key: bytes) -> bytes:
     """Return the key of the row with the end of a large value, by the key of its change."""
     return key + _TAIL
+
+
+def is_tail(key: bytes, size: int) -> bool:
+    """Whether a row has the end of a large value, by its key and the length of its store's."""
+    return key[size + 12 :] == _TAIL
+
+
+def swept_key(prefix: bytes, place: rows.Place, key: bytes) -> bytes:
+    """Return the key of the row with the end of a key by a sweep."""
+    return revision_key(prefix, place.revision, place.sub) + _SWEPT + key

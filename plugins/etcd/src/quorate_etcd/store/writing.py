@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Final
 
 from quorate.plugin import Txn
@@ -18,7 +19,8 @@ from quorate_etcd.families import (
     past_key,
     revision_key,
 )
-from quorate_etcd.store.view import View, tail_key
+from quorate_etcd.store import sweeping
+from quorate_etcd.store.view import Span, View, tail_key
 from quorate_etcd.v1 import rows_pb2 as rows
 
 #: How far the revisions of a store leap at a restore: no client has seen those after it.
@@ -41,6 +43,8 @@ class Writing:
         self.view: Final = View(txn, store)
         self._prefix: Final = self.view.prefix
         self._changes: Final[list[rows.Change]] = []
+        #: The number of the next change, and the length of the keys that were deleted before it.
+        self._sub = self._bytes = 0
         #: The versions before the transaction of the keys that it has changed.
         self._before: Final[dict[bytes, rows.Place | None]] = {}
         self.begin()
@@ -55,6 +59,7 @@ class Writing:
     def begin(self) -> None:
         """Begin the next transaction, after all of the one before was committed."""
         self._changes.clear()
+        self._sub = self._bytes = 0
         self._before.clear()
         self.view.looked_at = 0
         #: The revision of the changes.
@@ -74,14 +79,14 @@ class Writing:
     @property
     def changed(self) -> bool:
         """Whether there are any."""
-        return bool(self._changes)
+        return self._sub > 0
 
     def put(self, key: bytes, value: bytes, lease: int) -> rows.Version | None:
         """Write a key; returns the version that it ended, if any."""
-        ended = self.view.newest(key)
-        place = rows.Place(
-            revision=self.revision, sub=len(self._changes), large=len(value) > _IN_ROW
-        )
+        ended = self.view.stored(key)
+        if ended is not None and sweeping.write_out(self._txn, self.view, key, ended):
+            ended = None
+        place = rows.Place(revision=self.revision, sub=self._sub, large=len(value) > _IN_ROW)
         made = rows.Version(
             place=place,
             create_revision=self.revision if ended is None else ended.create_revision,
@@ -113,6 +118,7 @@ class Writing:
 
     def delete(self, key: bytes, ended: rows.Version) -> None:
         """End a key, of which the newest version is given."""
+        self._bytes += len(key)
         self._end(key, ended)
         self._txn.delete(KEYS, self._prefix + key)
         self._note(rows.Change(key=key, deleted=True), rows.Revision(key=key, deleted=True), ended)
@@ -120,7 +126,7 @@ class Writing:
     def _end(self, key: bytes, ended: rows.Version | None) -> None:
         if ended is None:
             return
-        past = past_key(self._prefix, key, self.revision, len(self._changes))
+        past = past_key(self._prefix, key, self.revision, self._sub)
         self._txn.put(PAST, past, ended.SerializeToString())
         if ended.lease:
             self._txn.delete(LEASE_KEYS, attached_key(self._prefix, ended.lease, key))
@@ -128,8 +134,7 @@ class Writing:
     def _note(
         self, change: rows.Change, revision: rows.Revision, ended: rows.Version | None
     ) -> None:
-        sub = len(self._changes)
-        change.sub = sub
+        change.sub = self._sub
         if change.key in self._before:
             # A nested transaction may delete what another one has put.
             if ended is not None:
@@ -140,10 +145,48 @@ class Writing:
         if before is not None:
             change.previous.CopyFrom(before)
             revision.previous.CopyFrom(before)
-        named = revision_key(self._prefix, self.revision, sub)
+        named = revision_key(self._prefix, self.revision, self._sub)
         self._txn.put(REVISIONS, named, revision.SerializeToString())
         self._changes.append(change)
+        self._next()
+
+    def _next(self) -> None:
+        self._sub += 1
         self.view.latest = self.revision
+
+    def takes(self, named: Sequence[bytes]) -> bool:
+        """Whether keys can be deleted one by one; others are to be swept."""
+        size = sum(map(len, named))
+        return (
+            self._sub + len(named) <= sweeping.MOST_DIRECT
+            and self._bytes + size <= sweeping.MOST_DIRECT_BYTES
+        )
+
+    def sweep(self, span: Span, count: int, lease: int = 0) -> None:
+        """End so many keys in one change, all of a span or those of a lease in it.
+
+        Keys that the transaction itself has changed go one by one.
+        """
+        if count > sweeping.MOST_SWEPT:
+            errors.REQUEST_TOO_LARGE.refuse()
+        if not self.has_room(count):
+            errors.TOO_MANY_REQUESTS.refuse()
+        for key in [each for each in self._before if span.holds(each)]:
+            if (version := self.view.newest(key)) is not None:
+                self.delete(key, version)
+        pending = self.view.row.sweeps
+        sweep = pending.add(start=span.start, lease=lease, keys=count)
+        if span.end is not None:
+            sweep.end = span.end
+        sweep.place.revision, sweep.place.sub = self.revision, self._sub
+        self._next()
+        self.schedule_cleaning()
+
+    def has_room(self, count: int) -> bool:
+        """Whether so many keys may be swept beside those that are to be written out."""
+        pending = self.view.row.sweeps
+        left = sweeping.MOST_SWEPT - sum(each.keys for each in pending)
+        return len(pending) < sweeping.MOST_PENDING and count <= left
 
     def demand_lease(self, lease: int) -> None:
         """Refuse to attach a key to a lease that is not there."""

@@ -73,15 +73,17 @@ class Evaluate(_message.Message):
     def __init__(self, store: _Optional[str] = ..., user: _Optional[str] = ..., request: _Optional[_Union[_rpc_pb2.TxnRequest, _Mapping]] = ...) -> None: ...
 
 class History(_message.Message):
-    __slots__ = ("store", "ranges", "previous")
+    __slots__ = ("store", "ranges", "previous", "at")
     STORE_FIELD_NUMBER: _ClassVar[int]
     FROM_FIELD_NUMBER: _ClassVar[int]
     RANGES_FIELD_NUMBER: _ClassVar[int]
     PREVIOUS_FIELD_NUMBER: _ClassVar[int]
+    AT_FIELD_NUMBER: _ClassVar[int]
     store: str
     ranges: _containers.RepeatedCompositeFieldContainer[KeyRange]
     previous: bool
-    def __init__(self, store: _Optional[str] = ..., ranges: _Optional[_Iterable[_Union[KeyRange, _Mapping]]] = ..., previous: bool = ..., **kwargs) -> None: ...
+    at: bytes
+    def __init__(self, store: _Optional[str] = ..., ranges: _Optional[_Iterable[_Union[KeyRange, _Mapping]]] = ..., previous: bool = ..., at: _Optional[bytes] = ..., **kwargs) -> None: ...
 
 class KeyRange(_message.Message):
     __slots__ = ("key", "range_end")
@@ -92,18 +94,20 @@ class KeyRange(_message.Message):
     def __init__(self, key: _Optional[bytes] = ..., range_end: _Optional[bytes] = ...) -> None: ...
 
 class Changes(_message.Message):
-    __slots__ = ("revision", "compacted", "events", "until", "applied")
+    __slots__ = ("revision", "compacted", "events", "until", "applied", "next")
     REVISION_FIELD_NUMBER: _ClassVar[int]
     COMPACTED_FIELD_NUMBER: _ClassVar[int]
     EVENTS_FIELD_NUMBER: _ClassVar[int]
     UNTIL_FIELD_NUMBER: _ClassVar[int]
     APPLIED_FIELD_NUMBER: _ClassVar[int]
+    NEXT_FIELD_NUMBER: _ClassVar[int]
     revision: int
     compacted: int
     events: _containers.RepeatedCompositeFieldContainer[_mvcc_pb2.Event]
     until: int
     applied: int
-    def __init__(self, revision: _Optional[int] = ..., compacted: _Optional[int] = ..., events: _Optional[_Iterable[_Union[_mvcc_pb2.Event, _Mapping]]] = ..., until: _Optional[int] = ..., applied: _Optional[int] = ...) -> None: ...
+    next: bytes
+    def __init__(self, revision: _Optional[int] = ..., compacted: _Optional[int] = ..., events: _Optional[_Iterable[_Union[_mvcc_pb2.Event, _Mapping]]] = ..., until: _Optional[int] = ..., applied: _Optional[int] = ..., next: _Optional[bytes] = ...) -> None: ...
 
 class FindVersions(_message.Message):
     __slots__ = ("store", "places")
@@ -126,18 +130,20 @@ class Stand(_message.Message):
     def __init__(self, store: _Optional[str] = ...) -> None: ...
 
 class Standing(_message.Message):
-    __slots__ = ("revision", "compacted", "applied", "unclean", "leases")
+    __slots__ = ("revision", "compacted", "applied", "unclean", "leases", "sweeping")
     REVISION_FIELD_NUMBER: _ClassVar[int]
     COMPACTED_FIELD_NUMBER: _ClassVar[int]
     APPLIED_FIELD_NUMBER: _ClassVar[int]
     UNCLEAN_FIELD_NUMBER: _ClassVar[int]
     LEASES_FIELD_NUMBER: _ClassVar[int]
+    SWEEPING_FIELD_NUMBER: _ClassVar[int]
     revision: int
     compacted: int
     applied: int
     unclean: bool
     leases: int
-    def __init__(self, revision: _Optional[int] = ..., compacted: _Optional[int] = ..., applied: _Optional[int] = ..., unclean: bool = ..., leases: _Optional[int] = ...) -> None: ...
+    sweeping: bool
+    def __init__(self, revision: _Optional[int] = ..., compacted: _Optional[int] = ..., applied: _Optional[int] = ..., unclean: bool = ..., leases: _Optional[int] = ..., sweeping: bool = ...) -> None: ...
 
 class FindLeases(_message.Message):
     __slots__ = ("store", "user")

@@ -6,7 +6,7 @@ from typing import ClassVar as _ClassVar, Iterable as _Iterable, Mapping as _Map
 DESCRIPTOR: _descriptor.FileDescriptor
 
 class Transaction(_message.Message):
-    __slots__ = ("revision", "compacted", "cleaned", "walked", "generation", "changes", "more")
+    __slots__ = ("revision", "compacted", "cleaned", "walked", "generation", "changes", "more", "sweeps", "walked_key")
     REVISION_FIELD_NUMBER: _ClassVar[int]
     COMPACTED_FIELD_NUMBER: _ClassVar[int]
     CLEANED_FIELD_NUMBER: _ClassVar[int]
@@ -14,6 +14,8 @@ class Transaction(_message.Message):
     GENERATION_FIELD_NUMBER: _ClassVar[int]
     CHANGES_FIELD_NUMBER: _ClassVar[int]
     MORE_FIELD_NUMBER: _ClassVar[int]
+    SWEEPS_FIELD_NUMBER: _ClassVar[int]
+    WALKED_KEY_FIELD_NUMBER: _ClassVar[int]
     revision: int
     compacted: int
     cleaned: int
@@ -21,7 +23,23 @@ class Transaction(_message.Message):
     generation: int
     changes: _containers.RepeatedCompositeFieldContainer[Change]
     more: bool
-    def __init__(self, revision: _Optional[int] = ..., compacted: _Optional[int] = ..., cleaned: _Optional[int] = ..., walked: _Optional[_Union[Place, _Mapping]] = ..., generation: _Optional[int] = ..., changes: _Optional[_Iterable[_Union[Change, _Mapping]]] = ..., more: bool = ...) -> None: ...
+    sweeps: _containers.RepeatedCompositeFieldContainer[Sweep]
+    walked_key: bytes
+    def __init__(self, revision: _Optional[int] = ..., compacted: _Optional[int] = ..., cleaned: _Optional[int] = ..., walked: _Optional[_Union[Place, _Mapping]] = ..., generation: _Optional[int] = ..., changes: _Optional[_Iterable[_Union[Change, _Mapping]]] = ..., more: bool = ..., sweeps: _Optional[_Iterable[_Union[Sweep, _Mapping]]] = ..., walked_key: _Optional[bytes] = ...) -> None: ...
+
+class Sweep(_message.Message):
+    __slots__ = ("place", "start", "end", "lease", "keys")
+    PLACE_FIELD_NUMBER: _ClassVar[int]
+    START_FIELD_NUMBER: _ClassVar[int]
+    END_FIELD_NUMBER: _ClassVar[int]
+    LEASE_FIELD_NUMBER: _ClassVar[int]
+    KEYS_FIELD_NUMBER: _ClassVar[int]
+    place: Place
+    start: bytes
+    end: bytes
+    lease: int
+    keys: int
+    def __init__(self, place: _Optional[_Union[Place, _Mapping]] = ..., start: _Optional[bytes] = ..., end: _Optional[bytes] = ..., lease: _Optional[int] = ..., keys: _Optional[int] = ...) -> None: ...
 
 class Change(_message.Message):
     __slots__ = ("key", "deleted", "create_revision", "version", "lease", "value", "previous", "sub")
