@@ -10,7 +10,7 @@ from random import Random
 import pytest
 from quorate.testing import MemoryNode
 from quorate.testing.ports import free_ports
-from quorate_etcd.store import history, sweeping
+from quorate_etcd.store import history, ranges, sweeping
 from quorate_etcd.store.writing import Writing
 
 from tests.support.etcd import newest, stock
@@ -67,6 +67,7 @@ async def test_a_script_whose_deletions_are_sweeps(
     monkeypatch.setattr(Writing, "takes", one_by_one)
     monkeypatch.setattr(sweeping, "_STEP", 1)
     monkeypatch.setattr(history, "_PAGE_ROWS", 3)
+    monkeypatch.setattr(ranges, "_PAGE_ROWS", 2)
     await compare(tmp_path, server, seed, steps)
 
 

@@ -35,8 +35,8 @@ _OBSERVE_S: Final = 5.0
 _BEHIND_S: Final = 10.0
 #: Ranges by which the history is filtered; for more it is read whole.
 _MOST_SPANS: Final = 64
-#: Watches that are brought forward between two turns of the loop.
-_AT_A_TIME: Final = 200
+#: Watches and events that are looked at between two turns of the loop.
+_AT_A_TIME: Final = 2_000
 #: Versions that are read at a time.
 _VERSIONS_AT_A_TIME: Final = 200
 
@@ -273,10 +273,13 @@ class Watches:
         if changes.until < start:
             # A sweep is being written out.
             await asyncio.sleep(_SWEPT_S)
-        for number, watcher in enumerate(ready, 1):
+        looked_at = 0
+        for watcher in ready:
             if watcher in self._behind and watcher.next <= max(changes.until, changes.compacted):
-                self._bring(watcher, changes)
-            if number % _AT_A_TIME == 0:
+                await self._bring(watcher, changes)
+            looked_at += 1 + len(changes.events)
+            if looked_at >= _AT_A_TIME:
+                looked_at = 0
                 await asyncio.sleep(0)
         if not self.follower.live:
             # It goes on with the newest transaction, and not after this one.
@@ -298,6 +301,8 @@ class Watches:
             )
             query.at = changes.next
             changes.ClearField("next")
+            # What this node itself reads takes no turn of the loop.
+            await asyncio.sleep(0)
         return changes
 
     def _history(self, ready: Sequence[Watcher], start: int) -> asked.History:
@@ -312,19 +317,25 @@ class Watches:
         setattr(query, "from", start)
         return query
 
-    def _bring(self, watcher: Watcher, changes: asked.Changes) -> None:
+    async def _bring(self, watcher: Watcher, changes: asked.Changes) -> None:
         if watcher.next < changes.compacted:
             self._cancel_compacted(watcher, changes.compacted)
             return
         if watcher.stream.full:
             return
-        events = [
-            event if watcher.previous else _without_previous(event)
-            for event in changes.events
-            if event.kv.mod_revision >= watcher.next
-            and watcher.span.holds(event.kv.key)
-            and watcher.wants(event)
-        ]
+        events: list[mvcc.Event] = []
+        for first in range(0, len(changes.events), _AT_A_TIME):
+            if first:
+                await asyncio.sleep(0)
+            events += (
+                event if watcher.previous else _without_previous(event)
+                for event in changes.events[first : first + _AT_A_TIME]
+                if event.kv.mod_revision >= watcher.next
+                and watcher.span.holds(event.kv.key)
+                and watcher.wants(event)
+            )
+        if watcher not in self._behind:
+            return
         if events:
             header = self._store.header(changes.revision)
             watcher.stream.send_events(watcher, header, events)

@@ -165,8 +165,11 @@ def _end(txn: Txn, store: str, key: bytes) -> int:
         found = found[: sweeping.MOST_SWEPT]
         if not writing.has_room(len(found)):
             return 0
-        first, last = attached_of(found[0]), attached_of(found[-1])
-        writing.sweep(Span(first, keys.successor(last)), len(found), lease)
+        # Sweeps may have ended all of them.
+        named = map(attached_of, found if view.row.sweeps else found[:1])
+        if any(view.newest(each) is not None for each in named):
+            span = Span(attached_of(found[0]), keys.successor(attached_of(found[-1])))
+            writing.sweep(span, len(found), lease)
     if writing.changed:
         writing.commit()
     if txn.get(LEASES, key) is not None:

@@ -35,6 +35,7 @@ _SORTED_BY: Final[dict[int, Callable[[mvcc.KeyValue], Any]]] = {
 def find(reader: Reader, query: pb.Find) -> Iterable[pb.Page]:
     """Answer a part of a range."""
     view = View(reader, query.store)
+    view.most_looked = _PAGE_ROWS
     if query.request.revision > 0:
         view.demand(query.request.revision)
     page = page_of(view, query.request, getattr(query, "from"), query.wanted)
@@ -57,8 +58,11 @@ def page_of(
     at = request.revision if request.revision > 0 else view.latest
     remaining = Span(max(span.start, start), span.end)
     if request.count_only or wanted <= 0:
-        return _counted(view, request, remaining, at, page, rows)
-    read = list(view.versions(remaining, at, rows))
+        read, page.next = _read(view, remaining, at, rows)
+        page.count = len(read)
+        page.matched = sum(_within(each, request) for each in read)
+        return page
+    read, page.next = _read(view, remaining, at, rows)
     matching = [each for each in read if _within(each, request)] if is_bounded(request) else read
     kept = matching[:wanted]
     values = not request.keys_only or request.sort_target == _Request.VALUE
@@ -73,21 +77,16 @@ def page_of(
             page.next = following
             break
     page.count, page.matched = len(read), len(matching)
-    if not page.next and len(read) == rows:
-        page.next = keys.successor(read[-1].key)
     return page
 
 
-def _counted(
-    view: View, request: rpc.RangeRequest, span: Span, at: int, page: pb.Page, rows: int
-) -> pb.Page:
-    last = None
-    for last in view.versions(span, at, rows):
-        page.count += 1
-        page.matched += _within(last, request)
-    if last is not None and page.count == rows:
-        page.next = keys.successor(last.key)
-    return page
+def _read(view: View, span: Span, at: int, rows: int) -> tuple[list[Found], bytes]:
+    """Return the first versions of a range, and where the rest of it begins, if any."""
+    read = list(view.versions(span, at, rows))
+    following = keys.successor(read[-1].key) if len(read) == rows else b""
+    if not view.stopped or b"" < following <= view.stopped:
+        return read, following
+    return [each for each in read if each.key < view.stopped], view.stopped
 
 
 def _within(found: Found, request: rpc.RangeRequest) -> bool:

@@ -90,6 +90,9 @@ class View:
         self.row: Final = self._row()
         #: That of the newest versions; a transaction sets it with its first change.
         self.latest = self.row.revision
+        #: Keys that may be passed over while a sweep is pending, and where that has stopped a range.
+        self.most_looked: int | None = None
+        self.stopped = b""
         #: Keys of ranges that a transaction was held against so far.
         self.looked_at = 0
 
@@ -183,8 +186,15 @@ class View:
         if not self.row.sweeps:
             yield from self._stored(span, limit)
             return
-        kept = (each for each in self._stored(span, None) if self.swept(*each, at) is None)
-        yield from islice(kept, limit)
+        yield from islice(self._left(span, at), limit)
+
+    def _left(self, span: Span, at: int | None) -> Iterator[Found]:
+        for looked, found in enumerate(self._stored(span, None)):
+            if looked == self.most_looked:
+                self.stopped = found.key
+                return
+            if self.swept(*found, at) is None:
+                yield found
 
     def _stored(self, span: Span, limit: int | None) -> Iterator[Found]:
         if span.single:

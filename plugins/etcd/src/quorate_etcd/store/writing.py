@@ -157,7 +157,7 @@ class Writing:
     def takes(self, named: Sequence[bytes]) -> bool:
         """Whether keys can be deleted one by one; others are to be swept."""
         size = sum(map(len, named))
-        return (
+        return not named or (
             self._sub + len(named) <= sweeping.MOST_DIRECT
             and self._bytes + size <= sweeping.MOST_DIRECT_BYTES
         )
