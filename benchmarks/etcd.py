@@ -3,7 +3,8 @@
 Both sync their logs before they answer, and are asked by one process with the same client, at their
 leaders. Puts, ranges and transactions are repeated, once both are warm, in turns, and the medians
 of the rounds count. Then one key is put under many watches, leases are granted and renewed for
-longer than they live, and very many keys are put; at last leaders are killed.
+longer than they live, and very many keys are put, of which some are put and read again; at last
+leaders are killed.
 
 `cpu_us` is the processor time of all three servers for one operation: a put, a range, a
 transaction, an event of a watch, a renewal, a key. `asker` is the share of a core of the process
@@ -26,6 +27,7 @@ from collections.abc import Awaitable, Callable, Iterator, Sequence
 from contextlib import AsyncExitStack, ExitStack, closing, contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
+from random import Random
 from tempfile import TemporaryDirectory
 from typing import Any, Final
 
@@ -59,6 +61,9 @@ GRANTED: Final = 20
 KEY_BYTES: Final = 256
 #: Transactions that put keys, in flight.
 IN_FLIGHT: Final = 4
+#: Calls in flight on very many keys, and for how long.
+ON_MANY: Final = 10
+ON_MANY_S: Final = 10.0
 OURS: Final = DoorNodes.name
 
 
@@ -174,7 +179,7 @@ class Clients:
             await each.close(None)
 
 
-async def watches(system: Etcd, many: int) -> Row:
+async def watches(system: Etcd, many: int) -> list[Row]:
     """Put a key under watches; the latency is that from the put until all of them know."""
     async with Clients(system, "Watch", CLIENTS) as stubs, Clients(system, "KV", 1) as [kv]:
         streams = [each.Watch() for each in stubs]
@@ -193,7 +198,7 @@ async def watches(system: Etcd, many: int) -> Row:
         row = meter.row(f"{many:,} watches", PUTS * many, took)
         for stream in streams:
             stream.cancel()
-    return row
+    return [row]
 
 
 async def _taken(stream: Any, created: int, events: int) -> None:
@@ -204,7 +209,7 @@ async def _taken(stream: Any, created: int, events: int) -> None:
         events -= len(response.events)
 
 
-async def leases(system: Etcd, many: int) -> Row:
+async def leases(system: Etcd, many: int) -> list[Row]:
     """Grant leases, and renew them for longer than they live; the latency is that of a renewal."""
     async with Clients(system, "Lease", CLIENTS) as stubs:
         granted = await asyncio.gather(
@@ -221,7 +226,7 @@ async def leases(system: Etcd, many: int) -> Row:
             raise RuntimeError(f"{system.name} has {left:,} of {many:,} leases left")
         while await _left(stubs[0]):
             await asyncio.sleep(1)
-    return row
+    return [row]
 
 
 async def _left(stub: Any) -> int:
@@ -264,8 +269,8 @@ async def _renewed(stub: Any, leases: Sequence[int]) -> list[float]:
     return took
 
 
-async def keys(system: Etcd, many: int) -> Row:
-    """Put keys of 256 bytes, and look at the memory that they take."""
+async def keys(system: Etcd, many: int) -> list[Row]:
+    """Put keys of 256 bytes, look at the memory that they take, and put and read some of them."""
     [value] = values(1, KEY_BYTES)
     batches = slices([b"keys/%09d" % number for number in range(many)], BATCH)
     took: list[float] = []
@@ -274,10 +279,32 @@ async def keys(system: Etcd, many: int) -> Row:
         await asyncio.gather(*(_put_all(kv, batches, value, took) for _ in range(IN_FLIGHT)))
         row = meter.row(f"{many:,} keys", many, took)
         count = rpc.RangeRequest(key=b"keys/", range_end=b"keys0", count_only=True)
-        counted = (await kv.Range(count, timeout=60)).count
+        counted = (await kv.Range(count, timeout=300)).count
         if counted != many:
             raise RuntimeError(f"{system.name} has {counted:,} of {many:,} keys")
-    return row
+        rows = [row]
+        chosen = Random(1)
+        for load, call in (
+            ("put", lambda key: kv.Put(rpc.PutRequest(key=key, value=value), timeout=30)),
+            ("range", lambda key: kv.Range(rpc.RangeRequest(key=key), timeout=30)),
+        ):
+            meter = Meter(system)
+            until_s = time.perf_counter() + ON_MANY_S
+            asked = (_repeated(call, chosen, many, until_s) for _ in range(ON_MANY))
+            took = [each for some in await asyncio.gather(*asked) for each in some]
+            rows.append(meter.row(f"{load} x{ON_MANY} of {many:,} keys", len(took), took))
+    return rows
+
+
+async def _repeated(
+    call: Callable[[bytes], Awaitable[object]], chosen: Random, many: int, until_s: float
+) -> list[float]:
+    """Call for random keys until a time, and return how long each call took."""
+    took: list[float] = []
+    while (began_s := time.perf_counter()) < until_s:
+        await call(b"keys/%09d" % chosen.randrange(many))
+        took.append(time.perf_counter() - began_s)
+    return took
 
 
 async def _put_all(kv: Any, batches: Iterator[Any], value: bytes, took: list[float]) -> None:
@@ -313,7 +340,7 @@ async def compare(
             exits.push_async_callback(system.disconnect)
             await system.connect()
         rows = await repeat(systems, options)
-        special: list[tuple[Callable[[Etcd, int], Awaitable[Row]], int]] = [
+        special: list[tuple[Callable[[Etcd, int], Awaitable[list[Row]]], int]] = [
             (watches, options.watches),
             (leases, options.leases),
             (keys, options.keys),
@@ -321,8 +348,9 @@ async def compare(
         for load, many in special:
             for system in systems if load.__name__ in options.only else ():
                 tell(f"{system.name}: {load.__name__}")
-                rows.append(await load(system, many))
-                tell(str(rows[-1]))
+                found = await load(system, many)
+                tell("\n".join(map(str, found)))
+                rows += found
         killed = await outages(systems, options.trials) if "outage" in options.only else []
     rate = {row.load: row.per_s for row in rows if row.system != OURS}
     return [

@@ -90,7 +90,7 @@ class View:
         self.row: Final = self._row()
         #: That of the newest versions; a transaction sets it with its first change.
         self.latest = self.row.revision
-        #: Keys that may be passed over while a sweep is pending, and where that has stopped a range.
+        #: Keys that a range may pass over while a sweep is pending, and where it has stopped then.
         self.most_looked: int | None = None
         self.stopped = b""
         #: Keys of ranges that a transaction was held against so far.
