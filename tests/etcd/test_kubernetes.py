@@ -28,6 +28,8 @@ WRITERS = 10
 #: Of two writers together: some of their changes meet.
 OBJECTS = 20
 PAGE = 30
+#: What is kept for watches and for slow replicas has reached these bounds when the first half ends.
+STORAGE = {"history_bytes": 16 << 20, "log_tail_bytes": 16 << 20}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -153,7 +155,7 @@ def _size(directory: Path) -> int:
 
 async def lived(directory: Path, plan: Plan) -> Run:
     """Carry out a plan, and judge what was seen."""
-    with ours.started(directory, 3) as nodes:
+    with ours.started(directory, 3, storage=STORAGE) as nodes:
         async with Servers(list(nodes.ports.values())) as servers:
             run = Run(plan, nodes.cluster, servers, await listed(servers, PAGE))
             began = time.monotonic()

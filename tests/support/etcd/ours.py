@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
+from types import MappingProxyType
 from typing import NamedTuple
 
 import tomlkit
@@ -42,13 +43,16 @@ def started(
     timing: Mapping[str, object] = QUICK_ELECTIONS,
     *,
     tls: bool = False,
+    storage: Mapping[str, object] = MappingProxyType({}),
     **settings: int,
 ) -> Iterator[Ours]:
     """Start nodes with settings of the plugin, and end them with the block.
 
     With `tls` all ports are encrypted, and ask for certificates.
     """
-    cluster = Cluster(directory, nodes, plugins=["etcd"], settings={"timing": timing}, tls=tls)
+    cluster = Cluster(
+        directory, nodes, plugins=["etcd"], settings={"timing": timing, "storage": storage}, tls=tls
+    )
     ports = open_ports(cluster, **settings)
     with cluster:
         cluster.ready()
