@@ -2,8 +2,10 @@
 
 from typing import Any
 
+import pytest
 from google.protobuf import text_format
 from quorate_etcd import families
+from quorate_etcd.store import sweeping
 from quorate_etcd.store.transacting import request_of, transact_of
 from quorate_etcd.v1 import commands_pb2 as pb, rows_pb2 as rows
 from quorate_etcd.wire import rpc_pb2 as rpc
@@ -53,3 +55,20 @@ async def test_rows(played: Any) -> None:
         changes { key: "k" create_revision: 2 version: 2 value: "2" previous { revision: 2 } }
     """
     assert rows.Transaction.FromString(stored) == text_format.Parse(wanted, rows.Transaction())
+
+
+async def test_a_sweep(played: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sweeping, "MOST_DIRECT", 0)
+    await played.put(b"k", b"1")
+    await played.delete(b"k", b"l")
+    [stored] = played.node.rows(families.TRANSACTIONS).values()
+    wanted = """
+        revision: 3 compacted: -1 cleaned: -1
+        sweeps { place { revision: 3 } start: "k" end: "l" keys: 1 }
+    """
+    assert rows.Transaction.FromString(stored) == text_format.Parse(wanted, rows.Transaction())
+    assert stored.hex() == "080310011801420c0a02080312016b1a016c2801"
+    await played.node.advance(10)
+    found = {key.hex(): row.hex() for key, row in played.node.rows(families.REVISIONS).items()}
+    assert found["0200000000000000000300000000026b"] == "0a016b18013a020802"
+    assert list(played.node.rows(families.PAST)) == [families.past_key(b"\x02\0", b"k", 3, 0)]
