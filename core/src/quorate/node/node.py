@@ -132,11 +132,7 @@ class Node:
             self._watching.rows,
             self.shards.get,
             authority,
-            Ports(
-                limits=settings.limits,
-                tls=None if certificates is None else certificates.of_protocols,
-                shared=client_port is not None,
-            ),
+            _ports_of(settings, certificates, shared=client_port is not None),
             Standpoint(self._replicas, self.peers, self._hand_over),
             _level=self.shards.level,
             _is_reserved=partial(is_taken, self.network),
@@ -378,6 +374,11 @@ def _log_configured(settings: Settings, catalog: Catalog, first_members: Iterabl
         members or _listed(first_members),
         ", ".join(catalog.declared) or "none",
     )
+
+
+def _ports_of(settings: Settings, certificates: Certificates | None, *, shared: bool) -> Ports:
+    tls = None if certificates is None else certificates.of_protocols
+    return Ports(limits=settings.limits, tls=tls, shared=shared)
 
 
 def _files_of(ground: Ground, replicas: Replicas, peers: Peers) -> FileSets:
