@@ -30,6 +30,11 @@ class Gathering(Generic[R, A]):
         self._running: Final[set[asyncio.Task[None]]] = set()
         self._loop = loop
 
+    @property
+    def is_busy(self) -> bool:
+        """Whether it holds a request, or carries one out."""
+        return bool(self._arrived or self._running)
+
     def add(self, request: R, weight: int, kind: Hashable = None) -> asyncio.Future[A]:
         """Return the answer to a request, or its failure.
 

@@ -40,6 +40,9 @@ class Here:
             lambda: 30.0,
         )
 
+        # Another read is under way.
+        self.joint.alone = 1
+
     async def _read_here(
         self, query: Query[Any], part: QueryPart, row: str, options: ReadOptions, deadline: float
     ) -> tuple[AsOf, Sequence[Any]] | None:
@@ -102,6 +105,21 @@ async def test_a_shard_that_waits_holds_up_no_other() -> None:
 )
 def test_others_are_not_joined(message: Any, row: Any) -> None:
     assert Here().joint.join(message, row) is None
+
+
+async def test_a_lone_read_waits_for_no_other() -> None:
+    here = Here()
+    here.joint.alone = 0
+    assert here.joint.join(pb.GetPairs(keys=[b"a"]), bytes) is None
+    here.joint.alone = 1
+    first = here.joint.join(pb.GetPairs(keys=[b"a"]), bytes)
+    here.joint.alone = 0
+    second = here.joint.join(pb.GetPairs(keys=[b"b"]), bytes)
+    assert first is not None
+    assert second is not None
+    await first
+    await second
+    assert len(here.read) == 1
 
 
 def test_items_of_several_shards_are_not_joined() -> None:

@@ -43,7 +43,7 @@ class _Read(NamedTuple):
 
 
 class JointReads:
-    """Joins linearizable reads of a few items each.
+    """Joins linearizable reads of a few items each, while others are under way.
 
     A read that fails together with others is repeated by its caller: alone with its own deadline,
     and on other nodes with its own request and rights.
@@ -68,13 +68,16 @@ class JointReads:
         self._deadline: Final = deadline
         self._gathering: Final = Gathering[_Read, _Found](self._read_all, _MOST, loop)
 
+        #: The number of reads under way that are not joined: a lone one has no company to wait for.
+        self.alone = 0
+
     def join(self, message: Message, row: type[Any]) -> asyncio.Future[_Found] | None:
         """Join a read, whose answers are None when it has to be repeated alone.
 
         Returns None for one that cannot be joined.
         """
         query = self._queries.get(type(message))
-        if query is None:
+        if query is None or not (self.alone or self._gathering.is_busy):
             return None
         assert query.items is not None
         name = "" if row is bytes else row.DESCRIPTOR.full_name
