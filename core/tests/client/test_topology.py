@@ -165,11 +165,11 @@ async def test_a_client_sends_nothing_to_another_cluster_than_it_met_first(
         await refounded(cluster, *cluster.nodes)
         executed = len(cluster.nodes["n1"].executed)
         with pytest.raises(OtherClusterError, match="make another client"):
-            await q.kv.put(cluster.first, b"x", timeout_s=0.5)
+            await q.kv.put(cluster.first, b"x", timeout_s=1.5)
         with pytest.raises(OtherClusterError, match="make another client"):
-            await q.kv.get(cluster.first, timeout_s=0.5)
+            await q.kv.get(cluster.first, timeout_s=1.5)
         with pytest.raises(OtherClusterError, match="make another client"):
-            await q.topology(timeout_s=0.5)
+            await q.topology(timeout_s=1.5)
     assert len(cluster.nodes["n1"].executed) == executed
     async with cluster.client() as q:
         await q.kv.put(cluster.first, b"x")

@@ -305,19 +305,16 @@ class PluginNode:
         consistency: Consistency = "linearizable",
         min_revision: int = 0,
     ) -> Answers[A]:
-        reads = self._router.reads
         if consistency == "linearizable" and not min_revision:
-            joined = reads.joint.join(message, row)
+            joined = self._router.reads.joint.join(message, row)
             if joined is not None and (together := await joined) is not None:
                 return together
         options = ReadOptions(
             consistency=consistency, min_revision=min_revision, asked=self._asked()
         )
-        reads.joint.alone += 1
-        try:
-            found = await reads.read(message, row, options, timeout_s=deadline.remaining_s())
-        finally:
-            reads.joint.alone -= 1
+        found = await self._router.reads.read(
+            message, row, options, timeout_s=deadline.remaining_s()
+        )
         age_ms = 0
         if consistency == "stale":
             ages = [as_of.age_ms for as_of in found.as_of.values()]

@@ -108,7 +108,15 @@ class QueryRouter:
 
         Raises `LookupError`, `Rejected`, `UnknownShardError` and `UnreadableError`.
         """
-        deadline = self._deadline(timeout_s)
+        self.joint.alone += 1
+        try:
+            return await self._read(message, row, options, self._deadline(timeout_s))
+        finally:
+            self.joint.alone -= 1
+
+    async def _read(
+        self, message: Message, row: type[A], options: ReadOptions, deadline: float
+    ) -> Answers[A]:
         query = queries.query_of(self._catalog, message)
         pause: Pause | None = None
         before: Mapping[ShardId, int] = {}
