@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from quorate_etcd import errors
 from quorate_etcd.families import KEYS, LEASE_KEYS, PAST, REVISIONS
-from quorate_etcd.store import compacting, history, sweeping, transacting
+from quorate_etcd.store import compacting, history, leases, sweeping, transacting, view
 from quorate_etcd.v1 import queries_pb2 as asked
 from quorate_etcd.wire import mvcc_pb2 as mvcc, rpc_pb2 as rpc
 
@@ -54,6 +54,39 @@ async def test_many_keys_end_in_one_revision(played: Any) -> None:
     assert (len(played.node.rows(REVISIONS)), len(played.node.rows(PAST))) == (21, 0)
     await played.compact(await played.put(b"other"))
     assert len(played.node.rows(REVISIONS)) == 1
+
+
+async def test_a_transaction_passes_over_so_many_swept_keys(
+    played: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await put_many(played)
+    await played.delete(b"k", b"l")
+    monkeypatch.setattr(view, "MOST_PASSED", 30)
+    once = rpc.RequestOp(request_range=rpc.RangeRequest(key=b"k", range_end=b"l"))
+    assert (await played.kv.Txn(rpc.TxnRequest(success=[once]), None)).succeeded
+    put = rpc.RequestOp(request_put=rpc.PutRequest(key=b"other"))
+    # Its ranges count together, and nothing of it is carried out.
+    asked_twice = rpc.TxnRequest(success=[put, once, once])
+    refused = await played.refused(played.kv, "Txn", asked_twice)
+    assert refused == errors.TOO_MANY_REQUESTS
+    assert not await played.pairs()
+    await write_out(played)
+    assert (await played.kv.Txn(asked_twice, None)).succeeded
+
+
+async def test_a_lease_of_many_keys_that_are_being_swept_waits_for_that(
+    played: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await played.grant(1)
+    revision = await put_many(played, 1)
+    await played.delete(b"k", b"l")
+    monkeypatch.setattr(leases, "MOST_PASSED", 10)
+    revoke = rpc.LeaseRevokeRequest(ID=1)
+    refused = await played.refused(played.lease, "LeaseRevoke", revoke)
+    assert refused == errors.TOO_MANY_REQUESTS
+    await write_out(played)
+    await played.lease.LeaseRevoke(revoke, None)
+    assert (await played.store.stand()).revision == revision + 1
 
 
 async def test_a_key_that_is_put_before_its_end_is_written_out(played: Any) -> None:

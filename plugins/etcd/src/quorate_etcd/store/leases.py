@@ -23,7 +23,7 @@ from quorate_etcd.families import (
     lease_key,
 )
 from quorate_etcd.store import sweeping
-from quorate_etcd.store.view import Span, View
+from quorate_etcd.store.view import MOST_PASSED, Span, View
 from quorate_etcd.store.writing import Writing
 from quorate_etcd.v1 import commands_pb2 as pb, queries_pb2 as asked, rows_pb2 as rows
 
@@ -148,7 +148,7 @@ def _end(txn: Txn, store: str, key: bytes) -> int:
     """End a lease with its keys in one transaction; return their number, or 1 if it has none.
 
     With more keys than can be swept, the rest ends in later transactions, from the timer on. 0: a
-    sweep is needed, and there is no room for it yet.
+    sweep is needed, and there is no room for it yet, or too many of its keys are being swept.
     """
     writing = Writing(txn, store)
     view, lease = writing.view, _number(key)
@@ -166,10 +166,12 @@ def _end(txn: Txn, store: str, key: bytes) -> int:
         if not writing.has_room(len(found)):
             return 0
         # Sweeps may have ended all of them.
-        named = map(attached_of, found if view.row.sweeps else found[:1])
+        named = map(attached_of, found[:MOST_PASSED] if view.row.sweeps else found[:1])
         if any(view.newest(each) is not None for each in named):
             span = Span(attached_of(found[0]), keys.successor(attached_of(found[-1])))
             writing.sweep(span, len(found), lease)
+        elif len(found) > MOST_PASSED:
+            return 0
     if writing.changed:
         writing.commit()
     if txn.get(LEASES, key) is not None:

@@ -29,6 +29,8 @@ from quorate_etcd.wire import mvcc_pb2 as mvcc
 
 #: Rows that are read at a time.
 _AT_A_TIME: Final = 100
+#: Swept keys that one command or query passes over: a leader evaluates it in one go.
+MOST_PASSED: Final = 50_000
 #: What is appended to the key of a change for the row with the end of its value, and, before a key,
 #: for the end of that key by a sweep.
 _TAIL: Final = b"\x01"
@@ -93,6 +95,8 @@ class View:
         #: Keys that a range may pass over while a sweep is pending, and where it has stopped then.
         self.most_looked: int | None = None
         self.stopped = b""
+        #: Swept keys that were passed over so far.
+        self._passed = 0
         #: Keys of ranges that a transaction was held against so far.
         self.looked_at = 0
 
@@ -195,6 +199,11 @@ class View:
                 return
             if self.swept(*found, at) is None:
                 yield found
+                continue
+            self._passed += 1
+            if self._passed > MOST_PASSED:
+                # The sweep will have been written out soon.
+                errors.TOO_MANY_REQUESTS.refuse()
 
     def _stored(self, span: Span, limit: int | None) -> Iterator[Found]:
         if span.single:
