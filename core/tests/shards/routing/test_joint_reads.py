@@ -50,7 +50,8 @@ class Here:
         self.read.append((part, deadline))
         if b"damaged" in part.message.keys:  # type: ignore[attr-defined]
             raise Rejected("DATA_LOSS", "damaged")
-        return (AsOf(1, 0), list(part.message.keys)) if self.has_replica else None  # type: ignore[attr-defined]
+        answers = [key for key in part.message.keys if key != b"unanswered"]  # type: ignore[attr-defined]
+        return (AsOf(1, 0), answers) if self.has_replica else None
 
     async def ask(self, *keys: bytes) -> list[bytes]:
         """Return the answers; none when each caller is to read alone."""
@@ -77,6 +78,8 @@ async def test_each_caller_gets_its_own_answers() -> None:
 async def test_a_failure_or_no_replica_sends_all_of_them_away_to_read_alone() -> None:
     here = Here()
     assert await asyncio.gather(*map(here.ask, (b"a", b"damaged"))) == [[], []]
+    # Of a query that breaks its promise, no caller gets the answer of another one.
+    assert await asyncio.gather(*map(here.ask, (b"unanswered", b"a"))) == [[], []]
     here.has_replica = False
     assert await here.ask(b"a") == []
 

@@ -67,7 +67,6 @@ class JointReads:
         self._read_here: Final = read_here
         self._deadline: Final = deadline
         self._gathering: Final = Gathering[_Read, _Found](self._read_all, _MOST, loop)
-
         #: The number of reads under way that are not joined: a lone one has no company to wait for.
         self.alone = 0
 
@@ -106,7 +105,8 @@ class JointReads:
             found = await self._read_here(query, part, row, _NEWEST, self._deadline())
         except Exception:  # noqa: BLE001 - each caller meets its own failure
             found = None
-        if found is None:
+        if found is None or len(found[1]) != len(items):
+            # Of another number of answers no caller knows which are its own.
             return [None] * len(reads)
         _, rows = found
         answers: list[_Found] = []
