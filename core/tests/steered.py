@@ -395,7 +395,7 @@ class Cluster:
     # What tests do.
 
     def propose(self, *commands: LoggedCommand, **options: Any) -> tuple[Outcome, ...]:
-        """Propose to whoever leads among those that hear each other."""
+        """Propose to the leader of the nodes that hear each other."""
         return self.result(self.proposal(self.leader, *commands, **options))
 
     @staticmethod

@@ -97,7 +97,7 @@ class World(ABC):
         """Return what rows that follow from others say wrongly."""
 
     async def run(self, steps: int = STEPS) -> None:
-        """Let so many things happen, heal everything, and look; raises `Violation`."""
+        """Run a number of steps, heal everything, and check; raises `Violation`."""
         await self.begin()
         self.look()
         acts, usual = zip(*self.acts(), strict=True)

@@ -101,7 +101,7 @@ class Leading(Hibernation):
         return sent
 
     def _has_all(self, follower: Progress) -> bool:
-        """Whether a follower was sent all entries, and the commit index or is told it in time."""
+        """Whether a follower was sent all entries, and was or will be sent the commit index."""
         return (
             follower.mode is Mode.REPLICATE
             and follower.next > self.log.last.index

@@ -105,7 +105,7 @@ BUGS: Final[Mapping[str, Bug]] = {
         patch.object(engines, "next_step", _leave_at_once),
         patch.object(engine_queries, "next_step", _leave_at_once),
     ),
-    "nobody is told to drop a removed segment": wrong(
+    "no replica is told to drop a removed segment": wrong(
         patch.object(removal, "ask_to_drop", _nothing)
     ),
 }

@@ -155,6 +155,7 @@ COMMANDS: Final[Sequence[Command[Any]]] = (
 )
 
 QUERIES: Final[Sequence[Query[Any]]] = (
+    # Nodes of 0.1 forward it; those of later releases ask for one of many pairs.
     Query(
         message=pb.GetPair,
         group=GROUP,

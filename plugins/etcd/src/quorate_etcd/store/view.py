@@ -135,7 +135,7 @@ class View:
 
     def attached(self, lease: int, most: int, start: bytes = b"") -> list[bytes]:
         """Return the rows of the first keys of a lease from one on; sweeps may have ended some."""
-        # Its keys are packed behind its number; no number begins with another.
+        # Its keys are packed behind its number, which is never the beginning of another number.
         first, end = (
             attached_key(self.prefix, lease, start),
             lease_key(self.prefix, lease) + b"\xff",

@@ -163,7 +163,7 @@ class Writing:
         )
 
     def sweep(self, span: Span, count: int, lease: int = 0) -> None:
-        """End so many keys in one change, all of a span or those of a lease in it.
+        """End `count` keys in one change: all keys of a span, or those of a lease in it.
 
         Keys that the transaction itself has changed go one by one.
         """
@@ -183,7 +183,7 @@ class Writing:
         self.schedule_cleaning()
 
     def has_room(self, count: int) -> bool:
-        """Whether so many keys may be swept beside those that are to be written out."""
+        """Whether a sweep of `count` keys fits beside the pending ones."""
         pending = self.view.row.sweeps
         left = sweeping.MOST_SWEPT - sum(each.keys for each in pending)
         return len(pending) < sweeping.MOST_PENDING and count <= left
