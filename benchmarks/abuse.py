@@ -24,30 +24,32 @@ import asyncio
 import multiprocessing
 import re
 import resource
-import sys
-import tempfile
-import urllib.request
-from collections.abc import AsyncIterator, Iterator
-from contextlib import AsyncExitStack, asynccontextmanager, contextmanager, suppress
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
 from multiprocessing.synchronize import Event
-from pathlib import Path
-from typing import Any, Final, Self
+from typing import Any, Final
 
-from figures import names, percentiles, report, resident_mb, run, tell
-from quorate.client import AsyncClient, QuorateError, connect
-from quorate.testing.cluster import Cluster, NodeProcess
+from figures import Options, percentiles, report, resident_mb, run, tell
+from google.protobuf.message import Message
+from nodes import beside, founded, paced_writes, page
+from quorate.client import AsyncClient, connect
+from quorate.testing.cluster import NodeProcess
+from quorate.testing.waiting import until
 from quorate.v1.kv_pb2 import GetPairRequest
 from quorate.v1.watch_pb2 import WatchedFamily, WatchRequest
 
 #: Single writes a second.
 PACE: Final = 50
-#: Of each kind, with a scale of 1.
-IDLE: Final = 5_000
-WATCHES: Final = 10_000
-SLOW: Final = 1_000
-HALF: Final = 200
-OVERSIZED: Final = 8
+#: What each phase tries, with a scale of 1.
+PHASES: Final = {
+    "idle": 5_000,
+    "watches": 10_000,
+    "slow": 1_000,
+    "unread": 1_000,
+    "oversized": 8,
+    "half": 200,
+}
 #: Addresses that they come from.
 ADDRESSES: Final = 50
 #: Calls on one connection.
@@ -55,8 +57,6 @@ STREAMS: Final = 100
 #: Rows that slow readers are offered: 64 of 256 KiB.
 LARGE: Final = 64
 LARGE_BYTES: Final = 256 << 10
-#: How long what misuses a node is waited for.
-PATIENCE_S: Final = 120.0
 
 PREFACE: Final = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"
 WATCH: Final = "/quorate.v1.WatchService/Watch"
@@ -131,7 +131,9 @@ class Abuser:
         self._made = 0
         self._open: Final[list[asyncio.StreamWriter]] = []
 
-    async def connect(self, *, window: int) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
+    async def connect(
+        self, window: int = 65_535
+    ) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
         """Open a connection with a window for each answer."""
         self._made += 1
         source = f"127.0.1.{1 + self._made % ADDRESSES}"
@@ -141,11 +143,12 @@ class Abuser:
         return reader, writer
 
     async def calls(
-        self, count: int, path: str, message: bytes, *, window: int, pause_s: float = 0.0
+        self, count: int, path: str, request: Message, *, window: int = 0, pause_s: float = 0.0
     ) -> None:
         """Make this many calls, on few connections, with a pause after each connection's."""
+        message = request.SerializeToString()
         for first in range(0, count, STREAMS):
-            reader, writer = await self.connect(window=window)
+            reader, writer = await self.connect(window)
             # A server takes few calls of who does not acknowledge what it has set.
             await reader.read(1)
             writer.write(frame(4, 1, 0, b""))
@@ -160,7 +163,7 @@ class Abuser:
         part = frame(0, 0, 1, b"x" * 16_384)
         while True:
             with suppress(OSError):
-                _, writer = await self.connect(window=65_535)
+                _, writer = await self.connect()
                 writer.write(call(0, PUT, b"", whole=False, more=size))
                 for _ in range(size // 16_384):
                     writer.write(part)
@@ -172,38 +175,28 @@ class Abuser:
 async def misuse(phase: str, address: str, scale: float, tried: Any, stop: Event) -> None:
     """Do what a phase is about until told to stop."""
     abuser, floods = Abuser(address), []
-    count = 0
+    count = max(1, round(PHASES[phase] * scale))
     match phase:
         case "idle":
-            count = round(IDLE * scale)
             for _ in range(count):
                 with suppress(OSError):
-                    await abuser.connect(window=65_535)
+                    await abuser.connect()
         case "watches":
-            count = round(WATCHES * scale)
-            request = WatchRequest(
-                families=[WatchedFamily(name="kv.pairs", prefix=b"nothing")], changes_only=True
-            )
+            nothing = WatchedFamily(name="kv.pairs", prefix=b"nothing")
+            request = WatchRequest(families=[nothing], changes_only=True)
             # gRPC refuses calls by itself while a thousand wait to be taken.
-            await abuser.calls(
-                count, WATCH, request.SerializeToString(), window=65_535, pause_s=0.1
-            )
+            await abuser.calls(count, WATCH, request, window=65_535, pause_s=0.1)
         case "slow":
-            count = round(SLOW * scale)
             request = WatchRequest(families=[WatchedFamily(name="kv.pairs")])
-            await abuser.calls(count, WATCH, request.SerializeToString(), window=0)
+            await abuser.calls(count, WATCH, request)
         case "unread":
-            count = round(SLOW * scale)
-            pair = GetPairRequest(key=b"large/0").SerializeToString()
-            await abuser.calls(count, GET, pair, window=0)
+            await abuser.calls(count, GET, GetPairRequest(key=b"large/0"))
         case "oversized":
-            count = max(1, round(OVERSIZED * scale))
             floods = [asyncio.create_task(abuser.flood(64 << 20)) for _ in range(count)]
         case "half":
-            count = round(HALF * scale)
             for _ in range(count):
                 with suppress(OSError):
-                    _, writer = await abuser.connect(window=65_535)
+                    _, writer = await abuser.connect()
                     writer.write(call(0, PUT, b"", whole=False, more=8 << 20))
                     for _ in range(128):
                         writer.write(frame(0, 0, 1, b"x" * 16_384))
@@ -220,55 +213,29 @@ def misusing(phase: str, address: str, scale: float, tried: Any, stop: Event) ->
     asyncio.run(misuse(phase, address, scale, tried, stop))
 
 
-@contextmanager
-def misused(phase: str, node: NodeProcess, scale: float) -> Iterator[int]:
+@asynccontextmanager
+async def misused(phase: str, node: NodeProcess, scale: float) -> AsyncIterator[int]:
     """Misuse a node for as long as the block takes; give what was tried."""
     spawn = multiprocessing.get_context("spawn")
     stop, tried = spawn.Event(), spawn.Value("q", -1, lock=False)
-    arguments = (phase, node.address, scale, tried, stop)
-    process = spawn.Process(target=misusing, args=arguments, daemon=True)
-    process.start()
-    try:
-        waited = spawn.Event()
-        for _ in range(int(PATIENCE_S * 10)):
-            if tried.value >= 0 or not process.is_alive():
-                break
-            waited.wait(0.1)
-        if tried.value < 0:
-            raise RuntimeError(f"{phase} did not begin in time")
-        yield tried.value
-    finally:
-        stop.set()
-        process.join(30)
-        process.kill()
+    with beside(misusing, phase, node.address, scale, tried, stop) as process:
+        try:
+            await asyncio.to_thread(
+                until, lambda: tried.value >= 0 or not process.is_alive() or None
+            )
+            if tried.value < 0:
+                raise RuntimeError(f"{phase} did not begin")
+            yield tried.value
+        finally:
+            stop.set()
 
 
 # What others see of it.
 
 
-async def write(client: AsyncClient, seconds: float) -> tuple[list[float], int]:
-    """Write at an even pace; return how long each write took, and how many failed."""
-    took: list[float] = []
-    failed = 0
-    loop = asyncio.get_running_loop()
-    begun = loop.time()
-    for number in range(round(seconds * PACE)):
-        await asyncio.sleep(max(0.0, begun + number / PACE - loop.time()))
-        at = loop.time()
-        if at > begun + 3 * seconds:
-            break
-        try:
-            await client.kv.put(f"quiet/{number}", b"x" * 128)
-        except QuorateError:
-            failed += 1
-        took.append(loop.time() - at)
-    return took, failed
-
-
 def figures_of(node: NodeProcess) -> tuple[str, str]:
     """Return what a node says that it holds for callers, and what it has ended."""
-    with urllib.request.urlopen(f"http://{node.http_address}/metrics", timeout=60) as answer:
-        text = answer.read().decode()
+    text = page(node.http_address, "/metrics")
 
     def told(name: str) -> str:
         found = re.findall(rf'^{name}\{{\w+="(?:open_)?(\w+)"\}} (\S+)$', text, re.MULTILINE)
@@ -280,7 +247,7 @@ def figures_of(node: NodeProcess) -> tuple[str, str]:
 
 
 async def measured(
-    cluster: Cluster,
+    node: NodeProcess,
     client: AsyncClient,
     phase: str,
     asked: argparse.Namespace,
@@ -289,15 +256,12 @@ async def measured(
     rest_mb: float,
 ) -> Row:
     """Measure one phase."""
-    [node, *_] = cluster.nodes.values()
     seconds, scale = asked.seconds, asked.scale
-    quiet_p50, quiet_p99 = percentiles((await write(client, seconds))[0])
-    async with AsyncExitStack() as stack:
-        most = stack.enter_context(Sampled(node.pid))
-        tried = await stack.enter_async_context(_in_thread(misused(phase, node, scale)))
-        took, lost = await write(client, seconds)
+    quiet_p50, quiet_p99 = percentiles((await paced_writes(client, seconds, PACE))[0])
+    async with sampled(node.pid) as samples, misused(phase, node, scale) as tried:
+        took, lost = await paced_writes(client, seconds, PACE)
         held, ended = await asyncio.to_thread(figures_of, node)
-        during = max(most.values)
+        during = max(samples)
     await asyncio.sleep(5)
     p50, p99 = percentiles(took)
     return Row(
@@ -320,33 +284,21 @@ async def measured(
     )
 
 
-class Sampled:
-    """What a process holds in memory, ten times a second while the block takes."""
+@asynccontextmanager
+async def sampled(pid: int) -> AsyncIterator[list[float]]:
+    """Give what a process holds in memory, ten times a second while the block takes."""
+    samples = [resident_mb([pid])]
 
-    def __init__(self, pid: int) -> None:
-        self.values: Final = [resident_mb([pid])]
-        self._pid: Final = pid
-
-    def __enter__(self) -> Self:
-        self._task = asyncio.get_running_loop().create_task(self._run())
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._task.cancel()
-
-    async def _run(self) -> None:
+    async def sample() -> None:
         while True:
-            self.values.append(resident_mb([self._pid]))
+            samples.append(resident_mb([pid]))
             await asyncio.sleep(0.1)
 
-
-@asynccontextmanager
-async def _in_thread(manager: Any) -> AsyncIterator[Any]:
-    found = await asyncio.to_thread(manager.__enter__)
+    task = asyncio.create_task(sample())
     try:
-        yield found
+        yield samples
     finally:
-        await asyncio.to_thread(manager.__exit__, None, None, None)
+        task.cancel()
 
 
 #: Each bound of `[limits]` taken away.
@@ -366,13 +318,9 @@ UNBOUNDED: Final = dict.fromkeys(
 
 async def measure(asked: argparse.Namespace, *, bounded: bool) -> list[Row]:
     """Found a cluster, and measure every phase on it."""
-    settings = {} if bounded else {"limits": UNBOUNDED}
     rows = []
-    with (
-        tempfile.TemporaryDirectory() as directory,
-        Cluster(Path(directory), asked.nodes, settings=settings) as cluster,
-    ):
-        await asyncio.to_thread(cluster.ready)
+    limits = {} if bounded else UNBOUNDED
+    with founded(asked.directory, asked.nodes, limits=limits) as cluster:
         async with connect(cluster.endpoints) as client:
             for number in range(LARGE):
                 await client.kv.put(f"large/{number}", b"x" * LARGE_BYTES)
@@ -381,10 +329,9 @@ async def measure(asked: argparse.Namespace, *, bounded: bool) -> list[Row]:
             rest_mb = resident_mb([node.pid])
             for phase in asked.only:
                 tell(f"{phase}, {'bounded' if bounded else 'unbounded'}")
-                row = await measured(
-                    cluster, client, phase, asked, bounded=bounded, rest_mb=rest_mb
+                rows.append(
+                    await measured(node, client, phase, asked, bounded=bounded, rest_mb=rest_mb)
                 )
-                rows.append(row)
     return rows
 
 
@@ -394,25 +341,17 @@ def raise_files() -> None:
     resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
 
 
-def main() -> int:
+def main() -> None:
     """Measure, and print a line for each phase."""
-    phases = ("idle", "watches", "slow", "unread", "oversized", "half")
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    parser.add_argument("--scale", type=float, default=1.0)
-    parser.add_argument("--only", type=names, default=phases)
-    parser.add_argument("--seconds", type=float, default=10.0)
-    parser.add_argument("--nodes", type=int, default=1)
+    parser = Options(__doc__, scale=1.0, seconds=10.0, nodes=1)
+    parser.add_names("--only", [*PHASES])
     parser.add_argument("--unbounded", action="store_true")
-    parser.add_argument("--json", action="store_true")
     asked = parser.parse_args()
     raise_files()
     found = run(measure(asked, bounded=True))
     unbounded = run(measure(asked, bounded=False)) if asked.unbounded else []
     report(found, unbounded, as_json=asked.json)
-    return 0
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main()

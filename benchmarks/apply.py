@@ -11,18 +11,14 @@ python benchmarks/apply.py [--json] [--seconds S] [--items N] [--directory DIR] 
 
 from __future__ import annotations
 
-import argparse
-import cProfile
-import json
-import platform
-import pstats
-import time
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from types import ModuleType
 from typing import Any, Final
 
+import figures
 from google.protobuf.descriptor_pb2 import (
     DescriptorProto,
     FieldDescriptorProto,
@@ -32,24 +28,34 @@ from google.protobuf.descriptor_pool import DescriptorPool
 from google.protobuf.message import Message
 from google.protobuf.message_factory import GetMessageClass
 from quorate.apply.entries import LoggedCommand
-from quorate.apply.program import families_of
 from quorate.builtin.kv import plugin as kv
-from quorate.plugin import ColumnFamily, Command, Txn, hookimpl, keys
+from quorate.plugin import ColumnFamily, Command, Declaration, Txn, hookimpl, keys
 from quorate.plugin.catalog import Catalog, build
 from quorate.plugin.declarations import Items
 from quorate.plugin.discovery import Plugin
-from quorate.plugin.shard_id import ShardId
-from quorate.storage.data.home import DiskHome
-from quorate.storage.data.shard_data import ShardData
 from quorate.v1.control_pb2 import AdoptSlots
 from quorate.v1.kv_pb2 import PutPair, PutPairs
-from replica import Replica, command_of
+from replica import command_of, opened
 from rocksdict import Options, Rdict, WriteBatch
+from systems.system import Meter
 
 VALUE_BYTES: Final = 128
 #: Keys are drawn from so many, so that reads find rows and memory stays small.
 KEYS: Final = 200_000
 ROWS: Final = "benchmarked.rows"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Row:
+    """What one case gave, and what each item took of the processor."""
+
+    case: str
+    items_per_s: float
+    aim_items_per_s: int = 0
+    cpu_us: float
+    evaluate_us: float = 0.0
+    store_us: float = 0.0
+    seconds: float
 
 
 def messages(names: Sequence[str]) -> dict[str, type[Message]]:
@@ -103,15 +109,15 @@ CASES: Final[dict[str, Callable[[Txn, Any], None]]] = {
     "Plain": put_plainly,
     "Reading": put_reading,
 }
-#: The case of the built-in domain.
+#: The case of the built-in domain, and that of commands of one item.
 PAIRS: Final = "Pairs"
+SINGLES: Final = "Singles"
 AIMS: Final = {"Tight": 250_000, "Plain": 180_000, "Reading": 120_000, PAIRS: 330_000}
 MESSAGES: Final = messages(tuple(CASES))
 
 
 def catalog() -> Catalog:
     """Return a plugin with a command for each case."""
-    module = ModuleType("benchmarked")
     group = "metadata"
     items: Items[Any, Any] = Items(
         get=lambda command: command.items,
@@ -129,7 +135,13 @@ def catalog() -> Catalog:
         )
         for name, apply in CASES.items()
     ]
-    vars(module)["quorate_declarations"] = hookimpl(lambda: [*families, *commands])
+    return catalog_with([*families, *commands])
+
+
+def catalog_with(declarations: Sequence[Declaration]) -> Catalog:
+    """Return the catalog of a plugin with these declarations."""
+    module = ModuleType("benchmarked")
+    vars(module)["quorate_declarations"] = hookimpl(lambda: declarations)
     return build(
         [Plugin(name="benchmarked", distribution="benchmarked", version="0", module=module)]
     )
@@ -146,130 +158,86 @@ def pairs(number: int, items: int) -> list[tuple[bytes, bytes]]:
     ]
 
 
-def command(case: str, rows: Sequence[tuple[bytes, bytes]]) -> LoggedCommand:
+def command(
+    case: str, rows: Sequence[tuple[bytes, bytes]], slots: Sequence[int] = ()
+) -> LoggedCommand:
     """Return the command of one case."""
-    message: Any = MESSAGES[case]()
-    for key, value in rows:
-        message.items.add(key=key, value=value)
-    return command_of(message)
+    items = [MESSAGES["Item"](key=key, value=value) for key, value in rows]
+    return command_of(MESSAGES[case](items=items), slots)
 
 
-def bare(directory: Path, items: int, seconds: float) -> dict[str, float]:
+def bare(directory: Path, items: int, seconds: float) -> Row:
     """Put the rows of batches through rocksdict alone."""
     batches = [pairs(number, items) for number in range(64)]
     database = Rdict(str(directory / "bare"), Options(raw_mode=True))
-    done, began, cpu = 0, time.perf_counter(), time.process_time()
-    while time.perf_counter() - began < seconds:
+
+    def put(number: int) -> None:
         batch = WriteBatch(raw_mode=True)
-        for key, value in batches[done % 64]:
+        for key, value in batches[number % 64]:
             batch.put(key, value)
         database.write(batch)
-        done += 1
-    return _figures("bare", done * items, began, cpu)
+
+    return _repeated("bare", put, items, seconds)
 
 
-def applied(directory: Path, case: str, items: int, seconds: float) -> dict[str, float]:
+def applied(directory: Path, case: str, items: int, seconds: float) -> Row:
     """Evaluate and store entries of one case for some time."""
     rows = [pairs(number, items) for number in range(64)]
-    if case == PAIRS:
+    declared, aim = catalog(), AIMS.get(case, 0)
+    if case == SINGLES:
+        entries = [[command("Tight", [pair], [7]) for pair in batch] for batch in rows[:16]]
+    elif case == PAIRS:
         declared = build([Plugin(name="kv", distribution="quorate", version="0", module=kv)])
-        commands = [
-            command_of(PutPairs(pairs=[PutPair(key=key, value=value) for key, value in batch]))
+        entries = [
+            [command_of(PutPairs(pairs=[PutPair(key=key, value=value) for key, value in batch]))]
             for batch in rows
         ]
     else:
-        declared, commands = catalog(), [command(case, batch) for batch in rows]
-    entries = [[command] for command in commands]
-    return {
-        **_run(directory, case, declared, entries, items, seconds),
-        "aim_items_per_s": AIMS[case],
-    }
+        entries = [[command(case, batch)] for batch in rows]
+    with opened(directory, declared, "metadata") as replica:
+        replica.apply([command_of(AdoptSlots(version=1, slots=b"\xff" * 128))])
+        replica.evaluating_s = replica.storing_s = 0.0
+        row = _repeated(
+            case.lower(),
+            lambda number: replica.apply(entries[number % len(entries)]),
+            items,
+            seconds,
+        )
+        each_us = 1e6 / (row.items_per_s * row.seconds)
+        return replace(
+            row,
+            evaluate_us=replica.evaluating_s * each_us,
+            store_us=replica.storing_s * each_us,
+            aim_items_per_s=aim,
+        )
 
 
-def singles(directory: Path, items: int, seconds: float) -> dict[str, float]:
-    """Evaluate and store entries of as many commands, each of one item."""
-    message: Any = MESSAGES["Tight"]
-    entries = []
-    for number in range(16):
-        commands = []
-        for key, value in pairs(number, items):
-            made = message()
-            made.items.add(key=key, value=value)
-            commands.append(command_of(made, [7]))
-        entries.append(commands)
-    return _run(directory, "singles", catalog(), entries, items, seconds)
-
-
-def _run(
-    directory: Path,
-    case: str,
-    declared: Catalog,
-    entries: Sequence[Sequence[LoggedCommand]],
-    items: int,
-    seconds: float,
-) -> dict[str, Any]:
-    shard = ShardId("metadata", 0)
-    data = ShardData.open(DiskHome(directory / case), families_of(declared, shard.group))
-    replica = Replica(declared, shard, data)
-    replica.apply([command_of(AdoptSlots(version=1, slots=b"\xff" * 128))])
-    replica.evaluating_s = replica.storing_s = 0.0
-    done, began, cpu = 0, time.perf_counter(), time.process_time()
-    while time.perf_counter() - began < seconds:
-        replica.apply(entries[done % len(entries)])
+def _repeated(case: str, do: Callable[[int], object], items: int, seconds: float) -> Row:
+    """Repeat work on a number of items for some time."""
+    meter, done = Meter(()), 0
+    while (used := meter.read()).seconds < seconds:
+        do(done)
         done += 1
-    figures = _figures(case.lower(), done * items, began, cpu)
-    data.close()
-    per_item = 1e6 / (done * items)
-    return {
-        **figures,
-        "evaluate_us": round(replica.evaluating_s * per_item, 2),
-        "store_us": round(replica.storing_s * per_item, 2),
-    }
-
-
-def _figures(case: str, items: int, began: float, cpu: float) -> dict[str, Any]:
-    took, used = time.perf_counter() - began, time.process_time() - cpu
-    return {
-        "case": case,
-        "items_per_s": round(items / took),
-        "cpu_us_per_item": round(used * 1e6 / items, 2),
-    }
+    _, cpu_us = used.each_us(done * items)
+    return Row(
+        case=case, items_per_s=done * items / used.seconds, cpu_us=cpu_us, seconds=used.seconds
+    )
 
 
 def main() -> None:
     """Measure every case and print."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--json", action="store_true")
-    parser.add_argument("--seconds", type=float, default=3.0)
-    parser.add_argument("--items", type=int, default=1_000)
-    parser.add_argument("--directory", type=Path, help="where the data is kept meanwhile")
-    parser.add_argument("--profile", choices=[*AIMS, "Singles"], help="of one case")
-    arguments = parser.parse_args()
-    with TemporaryDirectory(dir=arguments.directory) as name:
-        directory = Path(name)
-        if arguments.profile:
-            with cProfile.Profile() as profile:
-                if arguments.profile == "Singles":
-                    singles(directory, arguments.items, arguments.seconds)
-                else:
-                    applied(directory, arguments.profile, arguments.items, arguments.seconds)
-            pstats.Stats(profile).sort_stats("tottime").print_stats(20)
+    parser = figures.Options(__doc__, seconds=3.0, items=1_000)
+    parser.add_argument("--profile", choices=[*AIMS, SINGLES], help="of one case")
+    options = parser.parse_args()
+    with TemporaryDirectory(dir=options.directory) as name:
+        measured = Path(name), options.items, options.seconds
+        if options.profile:
+            with figures.profiled():
+                applied(measured[0], options.profile, *measured[1:])
             return
-        results = [bare(directory, arguments.items, arguments.seconds)]
-        results += [applied(directory, case, arguments.items, arguments.seconds) for case in AIMS]
-        results.append(singles(directory, arguments.items, arguments.seconds))
-    if arguments.json:
-        print(json.dumps({"python": platform.python_version(), "cases": results}, indent=2))
-        return
-    for each in results:
-        aim = f", aim {each['aim_items_per_s']:,}" if "aim_items_per_s" in each else ""
-        parts = ""
-        if "store_us" in each:
-            parts = f" (evaluated {each['evaluate_us']}, stored {each['store_us']})"
-        print(
-            f"{each['case']:<8} {each['items_per_s']:>9,} items/s,"
-            f" {each['cpu_us_per_item']:>6} us of CPU per item{parts}{aim}"
-        )
+        rows = [bare(*measured)]
+        rows += [applied(measured[0], case, *measured[1:]) for case in (*AIMS, SINGLES)]
+    figures.report(rows, as_json=options.json)
 
 
 if __name__ == "__main__":

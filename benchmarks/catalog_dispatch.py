@@ -8,23 +8,32 @@ python benchmarks/catalog_dispatch.py [--json]
 
 from __future__ import annotations
 
-import argparse
-import json
-import platform
 import timeit
-from types import ModuleType
+from dataclasses import dataclass
 from typing import Any, Final
 
+from apply import catalog_with
+from figures import Options, report
 from google.protobuf import any_pb2, duration_pb2, empty_pb2, timestamp_pb2, wrappers_pb2
 from google.protobuf.message import Message
-from quorate.plugin import Command, Txn, hookimpl
+from quorate.plugin import Command, Txn
 from quorate.plugin.advanced import constant_key
-from quorate.plugin.catalog import Catalog, build
-from quorate.plugin.discovery import Plugin
+from quorate.plugin.catalog import Catalog
 
 LIMIT_NS: Final = 200
 LOOPS: Final = 200_000
 REPEATS: Final = 25
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Row:
+    """What each took, and the most that the difference is to be."""
+
+    bare_lookup_ns: float
+    dispatch_ns: float
+    difference_ns: float
+    limit_ns: int = LIMIT_NS
+
 
 MESSAGES: Final[tuple[type[Message], ...]] = (
     any_pb2.Any,
@@ -46,20 +55,17 @@ def apply(_txn: Txn, _command: Message) -> None:
 
 def catalog() -> Catalog:
     """Return the catalog of a plugin whose commands are messages that protobuf brings along."""
-    module = ModuleType("benchmarked")
-    commands = [
-        Command(
-            message=each,
-            group="metadata",
-            examples=(each(),),
-            apply=apply,
-            shard_key=constant_key,
-        )
-        for each in MESSAGES
-    ]
-    vars(module)["quorate_declarations"] = hookimpl(lambda: commands)
-    return build(
-        [Plugin(name="benchmarked", distribution="benchmarked", version="0", module=module)]
+    return catalog_with(
+        [
+            Command(
+                message=each,
+                group="metadata",
+                examples=(each(),),
+                apply=apply,
+                shard_key=constant_key,
+            )
+            for each in MESSAGES
+        ]
     )
 
 
@@ -68,7 +74,7 @@ def nanoseconds(statement: str, names: dict[str, Any]) -> float:
     return min(timeit.repeat(statement, globals=names, number=LOOPS, repeat=REPEATS)) / LOOPS * 1e9
 
 
-def measure() -> dict[str, float]:
+def measure() -> Row:
     """Measure both in one process, on the same name."""
     name = wrappers_pb2.StringValue.DESCRIPTOR.full_name
     built = catalog()
@@ -76,22 +82,13 @@ def measure() -> dict[str, float]:
     dispatch = nanoseconds(
         "route = catalog.routes[name]; route.parse; route.apply", {"catalog": built, "name": name}
     )
-    return {"bare_lookup_ns": bare, "dispatch_ns": dispatch, "difference_ns": dispatch - bare}
+    return Row(bare_lookup_ns=bare, dispatch_ns=dispatch, difference_ns=dispatch - bare)
 
 
 def main() -> None:
     """Measure and print."""
-    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    parser.add_argument("--json", action="store_true", help="print one JSON object")
-    as_json = parser.parse_args().json
-    figures = {key: round(figure, 1) for key, figure in measure().items()}
-    if as_json:
-        machine = {"python": platform.python_version(), "machine": platform.machine()}
-        print(json.dumps({**figures, "limit_ns": LIMIT_NS, "commands": len(MESSAGES), **machine}))
-        return
-    print(f"bare dict lookup   {figures['bare_lookup_ns']:7.1f} ns")
-    print(f"catalog dispatch   {figures['dispatch_ns']:7.1f} ns")
-    print(f"difference         {figures['difference_ns']:7.1f} ns, aim: under {LIMIT_NS} ns")
+    options = Options(__doc__).parse_args()
+    report([measure()], as_json=options.json)
 
 
 if __name__ == "__main__":

@@ -15,16 +15,14 @@ from __future__ import annotations
 import argparse
 import asyncio
 import json
-import sys
-import tempfile
 import time
-from collections.abc import AsyncIterator, Iterable, Sequence
-from contextlib import aclosing, asynccontextmanager, suppress
+from collections.abc import Iterable, Sequence
+from contextlib import aclosing, suppress
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Final
 
-from figures import report, run, slices
+from figures import Options, report, run, slices
+from nodes import founded
 from quorate.client import (
     AsyncClient,
     ChangeKind,
@@ -177,21 +175,14 @@ async def measured(cluster: Cluster, options: argparse.Namespace) -> list[Step]:
             BenchWorker(q, f"worker-{number:02}", options.timeout)
             for number in range(options.workers)
         ]
-        async with stopping(workers):
+        try:
             return [
                 await assigned(q, workers, total),
                 await died(q, workers, total),
                 await returned(q, workers, total),
             ]
-
-
-@asynccontextmanager
-async def stopping(workers: Iterable[BenchWorker]) -> AsyncIterator[None]:
-    """End all workers at the end."""
-    try:
-        yield
-    finally:
-        await asyncio.gather(*(worker.stop() for worker in workers))
+        finally:
+            await asyncio.gather(*(worker.stop() for worker in workers))
 
 
 async def created(q: AsyncClient, connectors: int, tasks: int) -> None:
@@ -310,28 +301,24 @@ async def loads(q: AsyncClient, workers: Sequence[BenchWorker]) -> list[int]:
     return [found.get(worker.name, 0) for worker in workers]
 
 
-def main() -> int:
+def main() -> None:
     """Measure, and print a line for each step."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--connectors", type=int, default=2_000)
-    parser.add_argument("--tasks", type=int, default=5, help="of each connector")
-    parser.add_argument("--workers", type=int, default=20)
-    parser.add_argument("--nodes", type=int, default=3)
-    parser.add_argument("--timeout", type=float, default=10.0, help="of the workers, in seconds")
-    parser.add_argument("--directory", type=Path, help="a place on the disk that is measured")
-    parser.add_argument("--json", action="store_true")
+    parser = Options(
+        __doc__,
+        connectors=2_000,
+        tasks=(5, "of each connector"),
+        workers=20,
+        nodes=3,
+        timeout=(10.0, "of the workers, in seconds"),
+    )
     options = parser.parse_args()
     if options.workers < 2:
         parser.error("--workers must be two at least: one dies")
-    settings = {"plugins": {"connector": {"releases": 500}}}
-    with (
-        tempfile.TemporaryDirectory(dir=options.directory) as place,
-        Cluster(Path(place), options.nodes, plugins=["connector"], settings=settings) as cluster,
-    ):
-        steps = run(measured(cluster.ready(), options))
+    releases = {"connector": {"releases": 500}}
+    with founded(options.directory, options.nodes, "connector", plugins=releases) as cluster:
+        steps = run(measured(cluster, options))
     report(steps, as_json=options.json)
-    return 0
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main()

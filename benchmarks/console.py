@@ -11,7 +11,6 @@ python benchmarks/console.py [--sessions 100000] [--shards 1000] [--nodes 3] [--
 
 from __future__ import annotations
 
-import argparse
 import asyncio
 import re
 import sys
@@ -22,10 +21,11 @@ from html import unescape
 from pathlib import Path
 from statistics import median, quantiles
 from typing import Final, NamedTuple
-from urllib.request import urlopen
 
 import nodes
+from figures import Options
 from mqtt_net import TENANT, clients_of, netted
+from nodes import page
 from quorate.testing.cluster import Cluster
 from rest import ready
 from systems.system import server_cpu_s
@@ -65,13 +65,6 @@ class Cost(NamedTuple):
     def p95_ms(self) -> float:
         """The 95th percentile of what a caller waited."""
         return quantiles(self.took_ms, n=20)[-1]
-
-
-def page(address: str, path: str) -> str:
-    """Return a page."""
-    with urlopen(f"http://{address}{path}", timeout=120) as answer:
-        text: str = answer.read().decode()
-    return text
 
 
 def paths_of(address: str) -> list[str]:
@@ -114,18 +107,13 @@ def measured(address: str, times: int, pids: list[int]) -> dict[str, Cost]:
 
 async def main() -> int:
     """Load sessions, look at every page, and print what each costs; return the exit code."""
-    arguments = argparse.ArgumentParser(description=__doc__)
-    arguments.add_argument("--sessions", type=int, default=100_000)
-    arguments.add_argument("--shards", type=int, default=1_000)
-    arguments.add_argument("--nodes", type=int, default=3)
-    arguments.add_argument("--times", type=int, default=20)
-    asked = arguments.parse_args()
+    asked = Options(__doc__, sessions=100_000, shards=1_000, nodes=3, times=20).parse_args()
     settings: dict[str, Mapping[str, object]] = {
         "groups": {"mqtt": {"shards": _USED}, "zookeeper": {"shards": asked.shards - _USED}},
         "timing": _UNHURRIED,
     }
     with (
-        tempfile.TemporaryDirectory() as place,
+        tempfile.TemporaryDirectory(dir=asked.directory) as place,
         Cluster(
             Path(place), asked.nodes, plugins=_PLUGINS, settings=settings, tls=False
         ) as cluster,

@@ -9,16 +9,15 @@ python benchmarks/door.py [--seconds S] [--only SHAPES] [--tls] [--json]
 
 from __future__ import annotations
 
-import argparse
 import asyncio
 import multiprocessing
-import os
 import ssl
 import tempfile
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import AsyncExitStack
+from contextlib import AsyncExitStack, suppress
 from dataclasses import dataclass
+from itertools import product
 from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any, Final, Literal
@@ -26,11 +25,13 @@ from typing import Any, Final, Literal
 import grpc
 import grpc.aio
 import uvloop
-from figures import names, percentiles, report, tell
+from figures import Options, percentiles, report, tell
+from nodes import beside
 from quorate.cli.authority import make_authority, sign
 from quorate.http2.grpc.channel import Channel
 from quorate.http2.grpc.server import Server, ServerLimits
 from quorate.http2.grpc.server_call import Method
+from systems.system import Meter, Used
 
 Engine = Literal["http2", "grpcio"]
 ENGINES: Final[tuple[Engine, ...]] = ("http2", "grpcio")
@@ -131,10 +132,8 @@ async def _serve_grpcio(files: Path | None) -> tuple[int, object]:
 
 
 def _wait(ready: Connection) -> None:
-    try:
+    with suppress(EOFError):
         ready.recv()
-    except EOFError:
-        return
 
 
 def _run_server(engine: Engine, files: Path | None, ready: Connection) -> None:
@@ -157,9 +156,9 @@ def channel_to(client: Engine, port: int, files: Path | None) -> Any:
 
 
 async def ask(
-    shape: Shape, channels: list[Any], seconds: float
-) -> tuple[list[float], float, float]:
-    """Ask for a while; return how long calls took, the time, and the asker's processor time."""
+    shape: Shape, channels: list[Any], seconds: float, server: int
+) -> tuple[list[float], Used]:
+    """Ask a process for a while, when both ends are warm; return how long calls took."""
     request = bytes(shape.size)
     took: list[float] = []
 
@@ -189,26 +188,19 @@ async def ask(
 
     await run(seconds / 4)
     took.clear()
-    began, processor = time.perf_counter(), time.process_time()
+    meter = Meter([server])
     await run(seconds)
-    return took, time.perf_counter() - began, time.process_time() - processor
-
-
-def _cpu_s(pid: int) -> float:
-    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
-    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+    return took, meter.read()
 
 
 async def measure(
     name: str, server: Engine, client: Engine, files: Path | None, seconds: float
 ) -> Row:
     """Measure a shape between two ends."""
-    shape, spawn = SHAPES[name], multiprocessing.get_context("spawn")
-    here, there = spawn.Pipe()
-    process = spawn.Process(target=_run_server, args=(server, files, there), daemon=True)
-    process.start()
-    there.close()
-    try:
+    shape = SHAPES[name]
+    here, there = multiprocessing.get_context("spawn").Pipe()
+    with beside(_run_server, server, files, there) as process, here:
+        there.close()
         port = await asyncio.to_thread(here.recv)
         assert process.pid is not None
         async with AsyncExitStack() as stack:
@@ -216,53 +208,38 @@ async def measure(
                 await stack.enter_async_context(channel_to(client, port, files))
                 for _ in range(shape.connections)
             ]
-            before = _cpu_s(process.pid)
-            # The first quarter of the time warms both ends up; its share of theirs is left out.
-            took, elapsed_s, asker_s = await ask(shape, channels, seconds)
-            server_s = (_cpu_s(process.pid) - before) * 4 / 5
-    finally:
-        here.close()
-        process.join(10)
-        process.kill()
+            took, used = await ask(shape, channels, seconds, process.pid)
     count = len(took) * (MESSAGES if shape.streams else 1)
     p50_ms, p99_ms = percentiles(took)
+    server_us, asker_us = used.each_us(count)
     return Row(
         shape=name,
         server=server,
         client=client,
         tls=files is not None,
-        per_s=count / elapsed_s,
+        per_s=count / used.seconds,
         p50_ms=p50_ms,
         p99_ms=p99_ms,
-        server_us=server_s / count * 1e6,
-        asker_us=asker_s / count * 1e6,
+        server_us=server_us,
+        asker_us=asker_us,
     )
 
 
 def main() -> None:
     """Measure, and print."""
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    parser.add_argument("--seconds", type=float, default=3.0, help="of each measurement")
-    parser.add_argument("--only", type=names, default=list(SHAPES), metavar="SHAPES")
+    parser = Options(__doc__, seconds=(3.0, "of each measurement"))
+    parser.add_names("--only", [*SHAPES])
     parser.add_argument("--tls", action="store_true", help="measure with TLS as well")
-    parser.add_argument("--json", action="store_true")
     options = parser.parse_args()
-    if unknown := set(options.only) - set(SHAPES):
-        parser.error(f"{', '.join(sorted(unknown))}: choose among {', '.join(SHAPES)}")
     rows: list[Row] = []
     with tempfile.TemporaryDirectory() as directory:
         files = Path(directory)
         make_authority(files)
         sign(files, "node", ["127.0.0.1"])
-        for tls in (None, files) if options.tls else (None,):
-            for name in options.only:
-                for server in ENGINES:
-                    for client in ENGINES:
-                        tell(f"{name}: {client} asks {server}")
-                        measured = measure(name, server, client, tls, options.seconds)
-                        rows.append(uvloop.run(measured))
+        ends = product((None, files) if options.tls else (None,), options.only, ENGINES, ENGINES)
+        for tls, name, server, client in ends:
+            tell(f"{name}: {client} asks {server}")
+            rows.append(uvloop.run(measure(name, server, client, tls, options.seconds)))
     report(rows, as_json=options.json)
 
 

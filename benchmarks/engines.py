@@ -15,16 +15,14 @@ from __future__ import annotations
 
 import argparse
 import asyncio
-import sys
-import tempfile
 import time
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Final
 
-from figures import report, run
+from figures import Options, report, run, slices
+from nodes import founded
 from quorate.client import AsyncClient, connect
 from quorate.testing.cluster import Cluster
 from quorate_storage_engine.client import Engines, claim_of
@@ -84,8 +82,8 @@ async def created(q: AsyncClient, shards: int, batch: int) -> Step:
     """Create shards, one batch after the other."""
     commands = [CreateShard(name=f"shard-{number:06}", config=CONFIG) for number in range(shards)]
     began = time.perf_counter()
-    for first in range(0, shards, batch):
-        reply = await Engines(q).create_shards(commands[first : first + batch])
+    for some in slices(commands, batch):
+        reply = await Engines(q).create_shards(some)
         if reply.refusals:
             raise RuntimeError(f"a shard was refused: {reply.refusals[0]}")
     return await step(q, "create", time.perf_counter() - began, shards)
@@ -205,30 +203,18 @@ def off(loads: Sequence[int]) -> float:
     return max(abs(load - mean) for load in loads) / mean if mean else 0.0
 
 
-def main() -> int:
+def main() -> None:
     """Measure, and print a line for each step."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--shards", type=int, default=10_000)
-    parser.add_argument("--engines", type=int, default=12)
-    parser.add_argument("--nodes", type=int, default=3)
-    parser.add_argument("--batch", type=int, default=1_000)
-    parser.add_argument("--directory", type=Path, help="a place on the disk that is measured")
-    parser.add_argument("--json", action="store_true")
+    parser = Options(__doc__, shards=10_000, engines=12, nodes=3, batch=1_000)
     options = parser.parse_args()
     if options.engines <= REPLICAS + 1:
         parser.error(f"--engines must be more than {REPLICAS + 1}: one dies and one leaves")
     # Leaders are given back when the benchmark says so, and no other time.
-    settings = {"plugins": {"storage_engine": {"balance_moves": 0}}}
-    with (
-        tempfile.TemporaryDirectory(dir=options.directory) as place,
-        Cluster(
-            Path(place), options.nodes, plugins=["storage_engine"], settings=settings
-        ) as cluster,
-    ):
-        steps = run(measured(cluster.ready(), options))
+    moves = {"storage_engine": {"balance_moves": 0}}
+    with founded(options.directory, options.nodes, "storage_engine", plugins=moves) as cluster:
+        steps = run(measured(cluster, options))
     report(steps, as_json=options.json)
-    return 0
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main()

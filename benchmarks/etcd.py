@@ -23,15 +23,26 @@ import os
 import signal
 import sys
 import time
-from collections.abc import Awaitable, Callable, Iterator, Sequence
-from contextlib import AsyncExitStack, ExitStack, closing, contextmanager
-from dataclasses import dataclass, replace
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
+from contextlib import AsyncExitStack, ExitStack, asynccontextmanager, closing, contextmanager
+from dataclasses import dataclass
+from itertools import cycle, islice
 from pathlib import Path
 from random import Random
 from tempfile import TemporaryDirectory
 from typing import Any, Final
 
-from figures import names, own_each_mb, percentiles, report, resident_each_mb, run, slices, tell
+from figures import (
+    Options,
+    compared,
+    own_each_mb,
+    percentiles,
+    report,
+    resident_each_mb,
+    run,
+    slices,
+    tell,
+)
 from quorate.plugin.advanced import Stub
 from quorate_etcd.wire import rpc_pb2 as rpc
 from systems.closed_loop import channel
@@ -39,7 +50,7 @@ from systems.etcd import BATCH, Etcd
 from systems.etcd_nodes import ClientNodes, DoorNodes, StockNodes
 from systems.measuring import Figures, measure, middle, warm_up
 from systems.outage import kill_leader
-from systems.system import MissingError, server_cpu_s, values
+from systems.system import Meter, MissingError, values
 
 #: Loads that are repeated: the kind, and how many are in flight.
 REPEATED: Final = {
@@ -96,48 +107,45 @@ class Outages:
     longest_s: float
 
 
-class Meter:
-    """Measures the processor time of the servers and of this process from here on."""
+def row_of(load: str, system: Etcd, **figures: Any) -> Row:
+    """Return figures of a system, with what its servers hold in memory."""
+    pids = system.pids()
+    return Row(
+        load=load,
+        system=system.name,
+        **figures,
+        memory_mb=resident_each_mb(pids),
+        own_mb=own_each_mb(pids),
+    )
 
-    def __init__(self, system: Etcd) -> None:
-        self._system: Final = system
-        self._began_s: Final = time.perf_counter()
-        self._servers_s: Final = server_cpu_s(system.pids())
-        self._asker_s: Final = time.process_time()
 
-    def row(self, load: str, done: int, took: Sequence[float]) -> Row:
-        """Return the figures of a number of operations."""
-        passed_s = time.perf_counter() - self._began_s
-        pids = self._system.pids()
-        servers_s = server_cpu_s(pids) - self._servers_s
-        p50_ms, p99_ms = percentiles([*took, *took])
-        return Row(
-            load=load,
-            system=self._system.name,
-            per_s=done / passed_s,
-            p50_ms=p50_ms,
-            p99_ms=p99_ms,
-            cpu_us=servers_s / done * 1e6,
-            asker=(time.process_time() - self._asker_s) / passed_s,
-            memory_mb=resident_each_mb(pids),
-            own_mb=own_each_mb(pids),
-        )
+def measured(load: str, system: Etcd, meter: Meter, done: int, took: Sequence[float]) -> Row:
+    """Return the figures of a number of operations."""
+    used = meter.read()
+    p50_ms, p99_ms = percentiles([*took, *took])
+    return row_of(
+        load,
+        system,
+        per_s=done / used.seconds,
+        p50_ms=p50_ms,
+        p99_ms=p99_ms,
+        cpu_us=used.each_us(done)[0],
+        asker=used.asker_s / used.seconds,
+    )
 
 
 def repeated(load: str, system: Etcd, rounds: Sequence[Figures]) -> Row:
     """Return the medians of a repeated load."""
-    found, pids = middle(rounds), system.pids()
-    return Row(
-        load=load,
-        system=system.name,
+    found = middle(rounds)
+    return row_of(
+        load,
+        system,
         per_s=found.per_s,
         p50_ms=found.p50_ms,
         p99_ms=found.p99_ms,
         cpu_us=found.server_us,
         asker=found.asker_share,
         failures=found.failures,
-        memory_mb=resident_each_mb(pids),
-        own_mb=own_each_mb(pids),
     )
 
 
@@ -160,28 +168,20 @@ async def repeat(systems: Sequence[Etcd], options: argparse.Namespace) -> list[R
     return rows
 
 
-class Clients:
-    """Connections to the nodes in turn, each with the stub of a service."""
-
-    def __init__(self, system: Etcd, service: str, count: int) -> None:
-        addresses = [*system.nodes.addresses.values()]
-        self._channels: Final = [
-            channel(addresses[number % len(addresses)]) for number in range(count)
+@asynccontextmanager
+async def clients(system: Etcd, service: str, count: int) -> AsyncIterator[list[Any]]:
+    """Give the stubs of a service on connections to the nodes in turn."""
+    described = rpc.DESCRIPTOR.services_by_name[service]
+    async with AsyncExitStack() as exits:
+        yield [
+            Stub(await exits.enter_async_context(channel(address)), described)
+            for address in islice(cycle(system.nodes.addresses.values()), count)
         ]
-        described = rpc.DESCRIPTOR.services_by_name[service]
-        self.stubs: Final[list[Any]] = [Stub(each, described) for each in self._channels]
-
-    async def __aenter__(self) -> list[Any]:
-        return self.stubs
-
-    async def __aexit__(self, *error: object) -> None:
-        for each in self._channels:
-            await each.close(None)
 
 
 async def watches(system: Etcd, many: int) -> list[Row]:
     """Put a key under watches; the latency is that from the put until all of them know."""
-    async with Clients(system, "Watch", CLIENTS) as stubs, Clients(system, "KV", 1) as [kv]:
+    async with clients(system, "Watch", CLIENTS) as stubs, clients(system, "KV", 1) as [kv]:
         streams = [each.Watch() for each in stubs]
         create = rpc.WatchRequest(create_request=rpc.WatchCreateRequest(key=b"watched"))
         for stream in streams:
@@ -189,13 +189,13 @@ async def watches(system: Etcd, many: int) -> list[Row]:
                 await stream.write(create)
         await asyncio.gather(*(_taken(each, many // CLIENTS, 0) for each in streams))
         took: list[float] = []
-        meter = Meter(system)
+        meter = Meter(system.pids())
         for number in range(PUTS):
             began_s = time.perf_counter()
             put = kv.Put(rpc.PutRequest(key=b"watched", value=b"%0128d" % number))
             await asyncio.gather(put, *(_taken(each, 0, many // CLIENTS) for each in streams))
             took.append(time.perf_counter() - began_s)
-        row = meter.row(f"{many:,} watches", PUTS * many, took)
+        row = measured(f"{many:,} watches", system, meter, PUTS * many, took)
         for stream in streams:
             stream.cancel()
     return [row]
@@ -211,16 +211,16 @@ async def _taken(stream: Any, created: int, events: int) -> None:
 
 async def leases(system: Etcd, many: int) -> list[Row]:
     """Grant leases, and renew them for longer than they live; the latency is that of a renewal."""
-    async with Clients(system, "Lease", CLIENTS) as stubs:
+    async with clients(system, "Lease", CLIENTS) as stubs:
         granted = await asyncio.gather(
             *(_granted(stub, many // CLIENTS) for stub in stubs),
         )
-        meter = Meter(system)
+        meter = Meter(system.pids())
         took = await asyncio.gather(
             *(_renewed(stub, leases) for stub, leases in zip(stubs, granted, strict=True))
         )
         renewals = [each for some in took for each in some]
-        row = meter.row(f"{many:,} leases", len(renewals), renewals)
+        row = measured(f"{many:,} leases", system, meter, len(renewals), renewals)
         left = await _left(stubs[0])
         if left != many:
             raise RuntimeError(f"{system.name} has {left:,} of {many:,} leases left")
@@ -274,25 +274,26 @@ async def keys(system: Etcd, many: int) -> list[Row]:
     [value] = values(1, KEY_BYTES)
     batches = slices([b"keys/%09d" % number for number in range(many)], BATCH)
     took: list[float] = []
-    async with Clients(system, "KV", 1) as [kv]:
-        meter = Meter(system)
+    async with clients(system, "KV", 1) as [kv]:
+        meter = Meter(system.pids())
         await asyncio.gather(*(_put_all(kv, batches, value, took) for _ in range(IN_FLIGHT)))
-        row = meter.row(f"{many:,} keys", many, took)
+        rows = [measured(f"{many:,} keys", system, meter, many, took)]
         count = rpc.RangeRequest(key=b"keys/", range_end=b"keys0", count_only=True)
         counted = (await kv.Range(count, timeout=300)).count
         if counted != many:
             raise RuntimeError(f"{system.name} has {counted:,} of {many:,} keys")
-        rows = [row]
         chosen = Random(1)
         for load, call in (
             ("put", lambda key: kv.Put(rpc.PutRequest(key=key, value=value), timeout=30)),
             ("range", lambda key: kv.Range(rpc.RangeRequest(key=key), timeout=30)),
         ):
-            meter = Meter(system)
+            meter = Meter(system.pids())
             until_s = time.perf_counter() + ON_MANY_S
             asked = (_repeated(call, chosen, many, until_s) for _ in range(ON_MANY))
             took = [each for some in await asyncio.gather(*asked) for each in some]
-            rows.append(meter.row(f"{load} x{ON_MANY} of {many:,} keys", len(took), took))
+            rows.append(
+                measured(f"{load} x{ON_MANY} of {many:,} keys", system, meter, len(took), took)
+            )
     return rows
 
 
@@ -352,13 +353,7 @@ async def compare(
                 tell("\n".join(map(str, found)))
                 rows += found
         killed = await outages(systems, options.trials) if "outage" in options.only else []
-    rate = {row.load: row.per_s for row in rows if row.system != OURS}
-    return [
-        replace(row, ratio=row.per_s / rate[row.load])
-        if row.system == OURS and row.load in rate
-        else row
-        for row in rows
-    ], killed
+    return compared(rows, OURS), killed
 
 
 @contextmanager
@@ -382,21 +377,17 @@ def started(directory: Path) -> Iterator[list[Etcd]]:
 
 def main() -> None:
     """Measure both, and print what was found."""
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    parser = Options(
+        __doc__,
+        seconds=(3.0, "of each repeated load"),
+        rounds=3,
+        watches=1_000,
+        leases=10_000,
+        keys=1_000_000,
+        trials=(3, "of the leader's kill"),
     )
-    parser.add_argument("--only", type=names, default=list(LOADS), metavar="LOADS")
-    parser.add_argument("--seconds", type=float, default=3.0, help="of each repeated load")
-    parser.add_argument("--rounds", type=int, default=3)
-    parser.add_argument("--watches", type=int, default=1_000)
-    parser.add_argument("--leases", type=int, default=10_000)
-    parser.add_argument("--keys", type=int, default=1_000_000)
-    parser.add_argument("--trials", type=int, default=3, help="of the leader's kill")
-    parser.add_argument("--directory", type=Path, default=None, help="on the disk to measure")
-    parser.add_argument("--json", action="store_true")
+    parser.add_names("--only", LOADS)
     options = parser.parse_args()
-    if unknown := set(options.only) - set(LOADS):
-        parser.error(f"no such load: {', '.join(sorted(unknown))}; choose among {', '.join(LOADS)}")
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
     sys.setswitchinterval(0.0003)
     with TemporaryDirectory(dir=options.directory) as directory, started(Path(directory)) as both:

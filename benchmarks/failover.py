@@ -9,15 +9,13 @@ python benchmarks/failover.py [--trials N] [--json]
 
 from __future__ import annotations
 
-import argparse
-import json
-import platform
 import sys
-import tempfile
 import time
-from pathlib import Path
+from dataclasses import dataclass
 from typing import Final
 
+from figures import Options, report, tell
+from nodes import founded
 from quorate.client import Client
 from quorate.testing.cluster import Cluster, NodeProcess
 from quorate.testing.waiting import until
@@ -27,8 +25,16 @@ LIMIT_S: Final = 1.5
 SHARE: Final = 19 / 20
 
 
-def trial(cluster: Cluster, client: Client, number: int) -> float:
-    """Kill the leader, and return for how long no write was acknowledged."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Outage:
+    """For how long no write was acknowledged when a leader was killed."""
+
+    trial: int
+    outage_s: float
+
+
+def trial(cluster: Cluster, client: Client, number: int) -> Outage:
+    """Kill the leader, and write until that is acknowledged."""
     leader = cluster.leader(SHARD)
     leader.kill()
     begun = time.monotonic()
@@ -36,7 +42,7 @@ def trial(cluster: Cluster, client: Client, number: int) -> float:
     outage_s = time.monotonic() - begun
     leader.start()
     until(lambda: _caught_up(leader, cluster.leader(SHARD)))
-    return outage_s
+    return Outage(trial=number, outage_s=outage_s)
 
 
 def _caught_up(node: NodeProcess, leader: NodeProcess) -> bool | None:
@@ -51,25 +57,17 @@ def _report(node: NodeProcess, index: str) -> int:
 
 def main() -> int:
     """Run the trials and print every number."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--trials", type=int, default=20)
-    parser.add_argument("--json", action="store_true")
-    asked = parser.parse_args()
+    options = Options(__doc__, trials=20).parse_args()
     with (
-        tempfile.TemporaryDirectory() as directory,
-        Cluster(Path(directory)) as cluster,
+        founded(options.directory, 3) as cluster,
         # A write that the leader's death leaves open is sent again until it is acknowledged.
-        Client(cluster.ready().endpoints, exactly_once=True) as client,
+        Client(cluster.endpoints, exactly_once=True) as client,
     ):
         client.kv.put("trial", b"")
-        outages = [trial(cluster, client, number) for number in range(asked.trials)]
-    within = sum(1 for outage in outages if outage <= LIMIT_S)
-    if asked.json:
-        found = {"outages_s": outages, "within": within, "limit_s": LIMIT_S}
-        print(json.dumps({"python": platform.python_version(), **found}))
-    else:
-        print("outages:", " ".join(f"{outage:.2f}" for outage in outages), "s")
-        print(f"{within} of {len(outages)} within {LIMIT_S} s")
+        outages = [trial(cluster, client, number) for number in range(options.trials)]
+    within = sum(each.outage_s <= LIMIT_S for each in outages)
+    report(outages, as_json=options.json)
+    tell(f"{within} of {len(outages)} within {LIMIT_S} s")
     return 0 if within >= SHARE * len(outages) else 1
 
 

@@ -1,14 +1,18 @@
-"""What benchmarks of plugins make of what they have measured, and how they print it."""
+"""The options of benchmarks, what they make of what they have measured, and how they print it."""
 
 from __future__ import annotations
 
+import argparse
 import asyncio
+import cProfile
 import json
 import platform
+import pstats
 import statistics
 import sys
 from collections.abc import Coroutine, Iterable, Iterator, Sequence
-from dataclasses import asdict
+from contextlib import contextmanager
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -18,6 +22,42 @@ if TYPE_CHECKING:
     from _typeshed import DataclassInstance
 
 E = TypeVar("E")
+R = TypeVar("R", bound="DataclassInstance")
+
+
+class Options(argparse.ArgumentParser):
+    """The options of a program: some numbers, --directory on the disk to measure, and --json.
+
+    A number is given by its default, which may have a text of help beside it.
+    """
+
+    def __init__(self, description: str | None, **numbers: float | tuple[float, str]) -> None:
+        super().__init__(
+            description=description, formatter_class=argparse.RawDescriptionHelpFormatter
+        )
+        self.add_argument("--directory", type=Path, help="on the disk that is measured")
+        self.add_argument("--json", action="store_true")
+        for name, given in numbers.items():
+            default, told = given if isinstance(given, tuple) else (given, "")
+            self.add_argument(
+                f"--{name.replace('_', '-')}",
+                type=type(default),
+                default=default,
+                help=f"{told} (default: {default:,})".strip(),
+            )
+
+    def add_names(self, option: str, among: Sequence[str], default: Sequence[str] = ()) -> None:
+        """Add an option of names with commas between them; by default it is all of them."""
+
+        def names(text: str) -> list[str]:
+            found = text.split(",")
+            if unknown := sorted({*found} - {*among}):
+                raise argparse.ArgumentTypeError(
+                    f"no {', '.join(unknown)}: choose among {', '.join(among)}"
+                )
+            return found
+
+        self.add_argument(option, type=names, default=list(default or among), metavar="NAMES")
 
 
 def percentiles(took: Sequence[float]) -> tuple[float, float]:
@@ -85,9 +125,29 @@ def tell(progress: str) -> None:
     print(progress, file=sys.stderr, flush=True)
 
 
-def names(text: str) -> list[str]:
-    """Read names with commas between them."""
-    return text.split(",")
+def numbers(text: str) -> list[int]:
+    """Read numbers with commas between them."""
+    return [int(each) for each in text.split(",")]
+
+
+def compared(rows: Sequence[R], ours: str) -> list[R]:
+    """Return the rows, with our rate divided by the other system's where both have the load."""
+    told: Sequence[Any] = rows
+    rate = {row.load: row.per_s for row in told if row.system != ours}
+    return [
+        replace(row, ratio=row.per_s / rate[row.load])
+        if row.system == ours and row.load in rate
+        else row
+        for row in told
+    ]
+
+
+@contextmanager
+def profiled(functions: int = 25) -> Iterator[None]:
+    """Print where the time of the block goes, the longest functions first."""
+    with cProfile.Profile() as profile:
+        yield
+    pstats.Stats(profile).sort_stats("tottime").print_stats(functions)
 
 
 def run(measuring: Coroutine[Any, Any, E], seconds: float | None = None) -> E:

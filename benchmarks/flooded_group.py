@@ -11,23 +11,21 @@ python benchmarks/flooded_group.py [--seconds N] [--in-flight N] [--json]
 
 from __future__ import annotations
 
-import argparse
 import asyncio
-import json
 import multiprocessing
-import platform
-import sys
-import tempfile
+import time
 from collections.abc import Iterator, MutableSequence, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from multiprocessing.synchronize import Event
-from pathlib import Path
+from statistics import quantiles
 from typing import Final
 
 import grpc
 import grpc.aio
-from quorate.client import QuorateError, connect
+from figures import Options, percentiles, report, run
+from nodes import beside, founded, paced_writes
+from quorate.client import connect
 from quorate.testing.cluster import Cluster
 from quorate.testing.waiting import until
 from quorate_greeting.v1.service_pb2 import SayHelloBatchRequest, SayHelloRequest
@@ -37,6 +35,8 @@ PACE: Final = 100
 HELLOS: Final = 1_000
 #: What a node advises to wait that has no room for large requests.
 RETRY_S: Final = 2.0
+#: What a flood has done that there is not.
+CALM: Final = (0, 0, 0)
 _FLOOD: Final = "/quorate_greeting.v1.GreetingService/SayHelloBatch"
 
 
@@ -44,7 +44,9 @@ _FLOOD: Final = "/quorate_greeting.v1.GreetingService/SayHelloBatch"
 class Row:
     """What the quiet group saw in one phase, and what the flooded one did."""
 
-    leaders: str
+    #: The leaders of both.
+    metadata: str
+    greeting: str
     flooded: bool
     writes: int
     lost: int
@@ -55,30 +57,6 @@ class Row:
     hellos_a_second: float
     refused: int
     failed: int
-
-
-async def write(endpoints: str, seconds: float) -> tuple[list[float], int]:
-    """Write at an even pace; return how long each write took, in ms, and how many failed."""
-    took: list[float] = []
-    failed = 0
-    async with connect(endpoints) as client:
-        await client.kv.put("quiet", b"")
-        loop = asyncio.get_running_loop()
-        begun = loop.time()
-        number = 0
-        while (due := begun + number / PACE) < begun + seconds:
-            await asyncio.sleep(max(0.0, due - loop.time()))
-            at = loop.time()
-            if at >= begun + seconds:
-                # Writes that take longer than their pace are fewer.
-                break
-            try:
-                await client.kv.put(f"quiet/{number}", b"x" * 128)
-            except QuorateError:
-                failed += 1
-            took.append((loop.time() - at) * 1_000)
-            number += 1
-    return took, failed
 
 
 def flood(address: str, in_flight: int, tally: MutableSequence[int], stop: Event) -> None:
@@ -111,62 +89,47 @@ def flood(address: str, in_flight: int, tally: MutableSequence[int], stop: Event
     asyncio.run(run())
 
 
-class Flood:
-    """What the process that floods has done."""
-
-    def __init__(self, tally: Sequence[int]) -> None:
-        self._tally: Final = tally
-
-    def so_far(self) -> tuple[int, int, int]:
-        """Return the hellos said, the batches that found no room, and those that failed."""
-        said, refused, failed = self._tally
-        return said, refused, failed
-
-
 @contextmanager
-def flooding(cluster: Cluster, in_flight: int) -> Iterator[Flood]:
-    """Flood for as long as the block takes, which begins when the first batch has ended."""
+def flooding(cluster: Cluster, in_flight: int) -> Iterator[Sequence[int]]:
+    """Flood for as long as the block takes, which begins when the first batch has ended.
+
+    Gives the hellos said so far, the batches that found no room, and those that failed.
+    """
     spawn = multiprocessing.get_context("spawn")
     stop, tally = spawn.Event(), spawn.Array("q", 3, lock=False)
-    address = cluster.leader("greeting/0").address
-    process = spawn.Process(target=flood, args=(address, in_flight, tally, stop), daemon=True)
-    process.start()
-    try:
-        until(lambda: any(tally) or not process.is_alive() or None)
-        yield Flood(tally)
-        if not process.is_alive():
-            raise RuntimeError("the process that floods has ended by itself; see above")
-    finally:
-        stop.set()
-        process.join(90)
-        process.kill()
+    with beside(flood, cluster.leader("greeting/0").address, in_flight, tally, stop) as process:
+        try:
+            until(lambda: any(tally) or not process.is_alive() or None)
+            yield tally
+            if not process.is_alive():
+                raise RuntimeError("the process that floods has ended by itself; see above")
+        finally:
+            stop.set()
 
 
-def measure(cluster: Cluster, seconds: float, *, flooded: Flood | None) -> Row:
-    """Measure single writes for some time."""
-    before = flooded.so_far() if flooded else (0, 0, 0)
-    took, lost = asyncio.run(write(cluster.endpoints, seconds))
-    took.sort()
-    after = flooded.so_far() if flooded else (0, 0, 0)
-    leaders = [cluster.leader(shard).name for shard in ("metadata/0", "greeting/0")]
+async def measure(cluster: Cluster, seconds: float, tally: Sequence[int] = CALM) -> Row:
+    """Measure single writes for some time, while batches are counted or none are sent."""
+    before, began = tuple(tally), time.perf_counter()
+    async with connect(cluster.endpoints) as client:
+        await client.kv.put("quiet", b"")
+        took, lost = await paced_writes(client, seconds, PACE)
+    said, refused, failed = (now - was for now, was in zip(tally, before, strict=True))
+    passed_s = time.perf_counter() - began
+    p50_ms, p99_ms = percentiles(took)
     return Row(
-        leaders=" ".join(leaders),
-        flooded=flooded is not None,
+        metadata=cluster.leader("metadata/0").name,
+        greeting=cluster.leader("greeting/0").name,
+        flooded=tally is not CALM,
         writes=len(took),
         lost=lost,
-        p50_ms=percentile(took, 50),
-        p95_ms=percentile(took, 95),
-        p99_ms=percentile(took, 99),
-        max_ms=took[-1],
-        hellos_a_second=(after[0] - before[0]) / seconds,
-        refused=after[1] - before[1],
-        failed=after[2] - before[2],
+        p50_ms=p50_ms,
+        p95_ms=quantiles(took, n=20)[-1] * 1e3,
+        p99_ms=p99_ms,
+        max_ms=max(took) * 1e3,
+        hellos_a_second=said / passed_s,
+        refused=refused,
+        failed=failed,
     )
-
-
-def percentile(ordered: Sequence[float], percent: int) -> float:
-    """Return the value that so many of a hundred do not exceed."""
-    return ordered[min(len(ordered) - 1, len(ordered) * percent // 100)]
 
 
 def place(cluster: Cluster, *, together: bool) -> None:
@@ -184,42 +147,20 @@ def place(cluster: Cluster, *, together: bool) -> None:
     until(placed)
 
 
-def main() -> int:
+def main() -> None:
     """Measure, and print a line for each phase."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--seconds", type=float, default=8.0)
-    parser.add_argument("--in-flight", type=int, default=500)
-    parser.add_argument("--json", action="store_true")
-    asked = parser.parse_args()
+    options = Options(__doc__, seconds=8.0, in_flight=500).parse_args()
     rows: list[Row] = []
-    with (
-        tempfile.TemporaryDirectory() as directory,
-        Cluster(Path(directory), plugins=["greeting"]) as cluster,
-    ):
-        cluster.ready()
+    with founded(options.directory, 3, "greeting") as cluster:
         for together in (False, True):
             place(cluster, together=together)
-            rows.append(measure(cluster, asked.seconds, flooded=None))
+            rows.append(run(measure(cluster, options.seconds)))
             # The nodes spread their leaders, one in ten seconds.
             place(cluster, together=together)
-            with flooding(cluster, asked.in_flight) as flooded:
-                rows.append(measure(cluster, asked.seconds, flooded=flooded))
-    if asked.json:
-        found = {"python": platform.python_version(), "rows": [asdict(row) for row in rows]}
-        print(json.dumps(found))
-    else:
-        print(
-            "leaders       flood  writes  lost    p50    p95    p99    max ms"
-            "  hellos/s  refused  failed"
-        )
-        for row in rows:
-            print(
-                f"{row.leaders:13} {'yes' if row.flooded else 'no':5} {row.writes:7} {row.lost:5}"
-                f" {row.p50_ms:6.1f} {row.p95_ms:6.1f} {row.p99_ms:6.1f} {row.max_ms:6.1f}"
-                f" {row.hellos_a_second:9.0f} {row.refused:8} {row.failed:7}"
-            )
-    return 0
+            with flooding(cluster, options.in_flight) as tally:
+                rows.append(run(measure(cluster, options.seconds, tally)))
+    report(rows, as_json=options.json)
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main()

@@ -9,23 +9,20 @@ python benchmarks/groups.py [--json] [--seconds S] [--directory DIR] [--profile 
 
 from __future__ import annotations
 
-import argparse
 import asyncio
-import cProfile
 import gc
-import json
-import platform
-import pstats
 import random
 import sys
 import time
 from collections.abc import Awaitable, Callable, Iterator, Sequence
+from contextlib import nullcontext
+from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any, Final
+from typing import Final
 
-import uvloop
-from apply import MESSAGES, catalog, pairs
+from apply import catalog, command, pairs
+from figures import Options, profiled, report, run
 from quorate.apply.entries import LoggedCommand
 from quorate.apply.program import Program, families_of
 from quorate.consensus.membership import Configuration, Member
@@ -41,6 +38,7 @@ from quorate.storage.log.node_log import FAMILY, NodeLog
 from quorate.storage.log.sync_loop import SyncLoop
 from quorate.storage.log.witness import FileWitnesses
 from quorate.topology.commands.routes import ROUTES
+from systems.system import Meter
 
 COROUTINES: Final = 1_000
 ITEMS: Final = 1_000
@@ -49,6 +47,20 @@ AIMS: Final = {"singles": 60_000, "batches, tight": 250_000, "batches, plain": 1
 
 #: A load proposes until the time is over, and returns how many items were answered.
 Load = Callable[[Shard, float], Awaitable[int]]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Row:
+    """What one load gave."""
+
+    load: str
+    items_per_s: float
+    aim_items_per_s: int
+    #: Of one item.
+    cpu_us: float
+    longest_stop_ms: float
+    log_bytes: int
+    entries: int
 
 
 class Alone:
@@ -89,7 +101,7 @@ async def singles(shard: Shard, until: float) -> int:
 
     async def propose(number: int) -> None:
         nonlocal answered
-        one = [command("Tight", number, 1)]
+        one = [command("Tight", pairs(number, 1))]
         while clock() < until:
             await shard.propose(one)
             answered += 1
@@ -104,7 +116,7 @@ def batches(case: str) -> Load:
     async def load(shard: Shard, until: float) -> int:
         clock = asyncio.get_running_loop().time
         answered = 0
-        ready: Iterator[LoggedCommand] = iter(prepared[case] * 1_000)
+        ready: Iterator[LoggedCommand] = iter(prepared * 1_000)
 
         async def propose() -> None:
             nonlocal answered
@@ -117,18 +129,11 @@ def batches(case: str) -> Load:
         await asyncio.gather(*(propose() for _ in range(BATCHES_IN_FLIGHT)))
         return answered
 
-    prepared = {case: [command(case, number, ITEMS) for number in range(64)]}
+    prepared = [command(case, pairs(number, ITEMS)) for number in range(64)]
     return load
 
 
-def command(case: str, number: int, items: int) -> LoggedCommand:
-    """Return a command as `groups.routing` makes it."""
-    rows = [MESSAGES["Item"](key=key, value=value) for key, value in pairs(number, items)]
-    message = MESSAGES[case](items=rows)
-    return LoggedCommand(message.DESCRIPTOR.full_name, message.SerializeToString(), (), None)
-
-
-async def measure(directory: Path, load: Load, seconds: float) -> dict[str, Any]:
+async def measure(directory: Path, name: str, load: Load, seconds: float) -> Row:
     """Measure one load on a new shard."""
     loop = asyncio.get_running_loop()
     log = NodeLog(RocksEngine(directory / "log", [FAMILY]), FileWitnesses(directory / "witness"))
@@ -168,16 +173,19 @@ async def measure(directory: Path, load: Load, seconds: float) -> dict[str, Any]
     await load(shard, loop.time() + seconds / 5)
     gc.collect()
     gc.freeze()
-    stops, began, cpu = Stops(), loop.time(), time.process_time()
-    answered = await load(shard, began + seconds)
-    took, cpu = loop.time() - began, time.process_time() - cpu
-    found = {
-        "items_per_s": answered / took,
-        "cpu_us_per_item": cpu / answered * 1e6,
-        "longest_stop_ms": stops.end(),
-        "log_bytes": shard.status().log_bytes,
-        "entries": shard.applied,
-    }
+    stops, meter = Stops(), Meter(())
+    answered = await load(shard, loop.time() + seconds)
+    used = meter.read()
+    _, cpu_us = used.each_us(answered)
+    found = Row(
+        load=name,
+        items_per_s=answered / used.seconds,
+        aim_items_per_s=AIMS[name],
+        cpu_us=cpu_us,
+        longest_stop_ms=stops.end(),
+        log_bytes=shard.status().log_bytes,
+        entries=shard.applied,
+    )
     await shard.close()
     await syncs.close()
     log.close()
@@ -186,41 +194,24 @@ async def measure(directory: Path, load: Load, seconds: float) -> dict[str, Any]
 
 def main() -> None:
     """Measure each load, and print."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--json", action="store_true")
-    parser.add_argument("--seconds", type=float, default=5.0)
-    parser.add_argument("--directory", type=Path, default=None)
-    parser.add_argument("--profile", default=None)
+    parser = Options(__doc__, seconds=5.0)
+    parser.add_argument("--profile", choices=("singles", "batches"))
     options = parser.parse_args()
     loads: dict[str, Load] = {
         "singles": singles,
         "batches, tight": batches("Tight"),
         "batches, plain": batches("Plain"),
     }
-    found: dict[str, Any] = {"python": platform.python_version()}
+    rows: list[Row] = []
     sys.setswitchinterval(0.0003)
     for name, load in loads.items():
-        if options.profile is not None and not name.startswith(options.profile):
-            continue
-        with TemporaryDirectory(dir=options.directory) as directory:
-            profile = cProfile.Profile()
-            if options.profile is not None:
-                profile.enable()
-            with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
-                found[name] = runner.run(measure(Path(directory), load, options.seconds))
-            if options.profile is not None:
-                profile.disable()
-                pstats.Stats(profile).sort_stats("tottime").print_stats(30)
-    if options.json:
-        print(json.dumps(found))
-        return
-    for name, row in found.items():
-        if isinstance(row, dict):
-            print(
-                f"{name:16} {row['items_per_s']:10,.0f} items/s (aim {AIMS[name]:,})"
-                f"   {row['cpu_us_per_item']:6.2f} CPU us an item"
-                f"   longest stop {row['longest_stop_ms']:5.1f} ms   log {row['log_bytes']:,} bytes"
-            )
+        if name.startswith(options.profile or ""):
+            with (
+                TemporaryDirectory(dir=options.directory) as directory,
+                profiled(30) if options.profile else nullcontext(),
+            ):
+                rows.append(run(measure(Path(directory), name, load, options.seconds)))
+    report(rows, as_json=options.json)
 
 
 if __name__ == "__main__":

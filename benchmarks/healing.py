@@ -10,7 +10,6 @@ node puts off, and the second counts twice what it does all the time.
 
 from __future__ import annotations
 
-import argparse
 import asyncio
 import tempfile
 import time
@@ -20,9 +19,9 @@ from functools import partial
 from pathlib import Path
 from statistics import quantiles
 from typing import Final, NamedTuple
-from urllib.request import urlopen
 
-from nodes import pids
+from figures import Options
+from nodes import page, pids
 from quorate.cli import archiving
 from quorate.client import AsyncClient
 from quorate.observe.recorder import PROPOSED, Recorder
@@ -115,13 +114,8 @@ async def _archive(client: AsyncClient, place: Path) -> None:
 async def _scrape(cluster: Cluster) -> None:
     while True:
         for node in cluster.nodes.values():
-            await asyncio.to_thread(_read, f"http://{node.http_address}/metrics")
+            await asyncio.to_thread(page, node.http_address, "/metrics")
         await asyncio.sleep(_SCRAPE_S)
-
-
-def _read(url: str) -> None:
-    with urlopen(url) as page:
-        page.read()
 
 
 def record_us() -> float:
@@ -155,11 +149,9 @@ async def turns(
 
 async def main() -> None:
     """Let both take turns, and print by how much they differ."""
-    arguments = argparse.ArgumentParser(description=__doc__)
-    arguments.add_argument("--of", choices=[*WITHOUT], default="healing")
-    arguments.add_argument("--seconds", type=float, default=240)
-    arguments.add_argument("--turn", type=float, default=2.0, help="seconds of a turn")
-    asked = arguments.parse_args()
+    parser = Options(__doc__, seconds=240.0, turn=(2.0, "seconds of a turn"))
+    parser.add_argument("--of", choices=[*WITHOUT], default="healing")
+    asked = parser.parse_args()
     of_recorder = asked.of == "recorder"
     async with AsyncExitStack() as stack:
         with_, without = [

@@ -8,25 +8,37 @@ python benchmarks/log.py [--json] [--seconds S] [--directory DIR]
 
 from __future__ import annotations
 
-import argparse
 import asyncio
-import json
-import platform
 import time
+from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Final
 
+from figures import Options, report
 from quorate.consensus.messages import Entry, EntryKind
 from quorate.storage.engine.rocks import RocksEngine
 from quorate.storage.log.node_log import FAMILY, NodeLog
 from quorate.storage.log.shard_journal import ShardJournal
 from quorate.storage.log.sync_loop import SyncLoop
 from quorate.storage.log.witness import FileWitnesses
+from systems.system import Meter
 
 CASES: Final = [(size, shards) for size in (128, 128 << 10) for shards in (1, 4)]
 #: A journal is cut when it holds so many bytes, as a node's is.
 TAIL_BYTES: Final = 64 << 20
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Row:
+    """What one case gave."""
+
+    entry_bytes: int
+    shards: int
+    entries_per_s: float
+    syncs_per_s: float
+    #: Of one entry.
+    cpu_us: float
 
 
 class Writers:
@@ -77,45 +89,29 @@ class Writers:
         self._ended.set_exception(error)
 
 
-def measure(parent: Path | None, size: int, shards: int, seconds: float) -> dict[str, float]:
-    """Run one case in a directory of its own."""
-
-    async def run(directory: Path) -> dict[str, float]:
-        writers = Writers(directory, shards, size)
-        began, cpu = time.perf_counter(), time.process_time()
-        await writers.run(seconds)
-        took, used = time.perf_counter() - began, time.process_time() - cpu
-        return {
-            "entry_bytes": size,
-            "shards": shards,
-            "entries_per_s": round(writers.entries / took),
-            "syncs_per_s": round(writers.syncs / took),
-            "cpu_us_per_entry": round(used * 1e6 / writers.entries, 1),
-        }
-
-    with TemporaryDirectory(dir=parent) as directory:
-        return asyncio.run(run(Path(directory)))
+async def measure(directory: Path, size: int, shards: int, seconds: float) -> Row:
+    """Run one case."""
+    writers, meter = Writers(directory, shards, size), Meter(())
+    await writers.run(seconds)
+    used = meter.read()
+    _, cpu_us = used.each_us(writers.entries)
+    return Row(
+        entry_bytes=size,
+        shards=shards,
+        entries_per_s=writers.entries / used.seconds,
+        syncs_per_s=writers.syncs / used.seconds,
+        cpu_us=cpu_us,
+    )
 
 
 def main() -> None:
     """Measure every case and print."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--json", action="store_true")
-    parser.add_argument("--seconds", type=float, default=3.0)
-    parser.add_argument("--directory", type=Path, help="where the log is kept meanwhile")
-    arguments = parser.parse_args()
-    results = [
-        measure(arguments.directory, size, shards, arguments.seconds) for size, shards in CASES
-    ]
-    if arguments.json:
-        print(json.dumps({"python": platform.python_version(), "cases": results}, indent=2))
-        return
-    for each in results:
-        print(
-            f"{each['entry_bytes']:>7} bytes, {each['shards']} shards:"
-            f" {each['entries_per_s']:>6} entries/s, {each['syncs_per_s']:>5} syncs/s,"
-            f" {each['cpu_us_per_entry']:>6} us of CPU per entry"
-        )
+    options = Options(__doc__, seconds=3.0).parse_args()
+    rows: list[Row] = []
+    for size, shards in CASES:
+        with TemporaryDirectory(dir=options.directory) as directory:
+            rows.append(asyncio.run(measure(Path(directory), size, shards, options.seconds)))
+    report(rows, as_json=options.json)
 
 
 if __name__ == "__main__":

@@ -27,10 +27,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from figures import percentiles, report, run, tell
+from figures import Options, percentiles, report, run, tell
 from quorate.client import Client
 from quorate.testing.cluster import Cluster
 from quorate.v1.tenant_pb2 import CreateTenant, Tenant
+from quorate_amqtt.fields import text_of, varint_of
 from quorate_mqtt.client import SyncMqtt
 from quorate_mqtt.v1.users_pb2 import CreateUserRequest
 
@@ -50,20 +51,9 @@ CONNECT, CONNACK, PUBLISH, PUBACK, SUBACK = 0x10, 0x20, 0x30, 0x40, 0x90
 USER: Final = "fleet"
 
 
-def text(value: str) -> bytes:
-    """Return a string as MQTT has it."""
-    encoded = value.encode()
-    return struct.pack("!H", len(encoded)) + encoded
-
-
 def packet(head: int, body: bytes) -> bytes:
     """Return a packet."""
-    size, length = len(body), bytearray()
-    while True:
-        size, seven = divmod(size, 128)
-        length.append(seven | (0x80 if size else 0))
-        if not size:
-            return bytes([head]) + bytes(length) + body
+    return bytes([head]) + varint_of(len(body)) + body
 
 
 class Device(asyncio.Protocol):
@@ -87,11 +77,11 @@ class Device(asyncio.Protocol):
         began = loop.time()
         self._transport, _ = await loop.create_connection(lambda: self, "127.0.0.1", port)
         flags = (0x04 | 0x08 if self._will else 0) | (0xC0 if self._password else 0)
-        body = text("MQTT") + bytes([4, flags]) + struct.pack("!H", 0) + text(self.client_id)
+        body = text_of("MQTT") + bytes([4, flags]) + struct.pack("!H", 0) + text_of(self.client_id)
         if self._will:
-            body += text(self._will) + text("gone")
+            body += text_of(self._will) + text_of("gone")
         if self._password:
-            body += text(USER) + text(self._password)
+            body += text_of(USER) + text_of(self._password)
         answer = await self._ask(CONNACK, packet(CONNECT, body))
         if answer[1]:
             raise ConnectionRefusedError(f"{self.client_id}: {answer[1]}")
@@ -100,13 +90,13 @@ class Device(asyncio.Protocol):
 
     async def subscribe(self, topic_filter: str) -> None:
         """Subscribe with quality 1."""
-        await self._ask(SUBACK, packet(0x82, b"\0\1" + text(topic_filter) + b"\1"))
+        await self._ask(SUBACK, packet(0x82, b"\0\1" + text_of(topic_filter) + b"\1"))
 
     async def publish(self, topic: str, payload: bytes, number: int) -> None:
         """Publish with quality 1."""
         await self._ask(
             PUBACK << 16 | number,
-            packet(PUBLISH | 2, text(topic) + struct.pack("!H", number) + payload),
+            packet(PUBLISH | 2, text_of(topic) + struct.pack("!H", number) + payload),
         )
 
     def data_received(self, data: bytes) -> None:
@@ -292,19 +282,14 @@ async def measure(
 
 def main() -> None:
     """Read the command line, and measure."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--clients", type=int, default=2_000)
-    parser.add_argument("--messages", type=int, default=2_000)
-    parser.add_argument("--passwords", action="store_true")
-    parser.add_argument("--leader", action="store_true")
-    parser.add_argument("--single", action="store_true")
-    parser.add_argument("--paho", type=int, default=0)
-    parser.add_argument("--nodes", type=int, default=3)
-    parser.add_argument("--ttl-ms", type=int, default=10_000)
-    parser.add_argument("--json", action="store_true")
+    parser = Options(
+        __doc__, clients=2_000, messages=2_000, paho=(0, "processes"), nodes=3, ttl_ms=10_000
+    )
+    for flag in ("--passwords", "--leader", "--single"):
+        parser.add_argument(flag, action="store_true")
     options = parser.parse_args()
     with ExitStack() as stack:
-        directory = Path(stack.enter_context(tempfile.TemporaryDirectory()))
+        directory = Path(stack.enter_context(tempfile.TemporaryDirectory(dir=options.directory)))
         cluster = stack.enter_context(Cluster(directory, nodes=options.nodes, plugins=["mqtt"]))
         cluster.ready()
         with Client(cluster.endpoints) as q:

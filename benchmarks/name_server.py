@@ -15,19 +15,19 @@ from __future__ import annotations
 import argparse
 import asyncio
 import json
-import os
 import sys
 import tempfile
 import time
 from collections.abc import Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
-from figures import percentiles, report, resident_mb, run, tell
+from figures import Options, compared, report, run, tell
 from quorate.testing.ports import free_ports
+from systems.asked import Asked, Row, row_of
+from systems.system import Meter, Used
 
 sys.path.append(str(Path(__file__).parents[1]))
 
@@ -37,40 +37,14 @@ from tests.support.rocketmq.peers import ROUTE, Peer, body, register, topic
 
 #: Registrations that are sent at a time.
 AT_A_TIME: Final = 4
-_HERTZ: Final = os.sysconf("SC_CLK_TCK")
 
 
-@dataclass(frozen=True)
-class System:
-    """One of both: where it is asked, and the processes that serve it."""
-
-    name: str
-    address: str
-    pids: Sequence[int]
+class System(Asked):
+    """One of both."""
 
     async def connect(self) -> Peer:
         """Open a connection."""
-        host, port = self.address.split(":")
-        return Peer(*await asyncio.open_connection(host, int(port), limit=1 << 24))
-
-    def cpu_s(self) -> float:
-        """Return the processor time that its processes have taken."""
-        fields = [Path(f"/proc/{pid}/stat").read_text().split() for pid in self.pids]
-        return sum(int(each[13]) + int(each[14]) for each in fields) / _HERTZ
-
-
-@dataclass(frozen=True)
-class Row:
-    """What was measured of one of both."""
-
-    load: str
-    system: str
-    per_s: float
-    ratio: float
-    p50_ms: float
-    p99_ms: float
-    cpu_us: float
-    memory_mb: float
+        return Peer(*await self.open())
 
 
 class Asker(asyncio.Protocol):
@@ -107,22 +81,19 @@ async def look_up(system: System, topics: Sequence[str], connections: int, secon
     """Ask for routes on many connections, a request at a time on each."""
     requests = [route_request(each) for each in topics]
     took: list[float] = []
-    host, port = system.address.split(":")
     loop = asyncio.get_running_loop()
     opened = [
         await loop.create_connection(
             partial(Asker, [*requests[number:], *requests[:number]], took),
-            host,
-            int(port),
+            *system.host_and_port,
         )
         for number in range(connections)
     ]
     await asyncio.sleep(min(1.0, seconds))
     took.clear()
-    cpu_s, began_s = system.cpu_s(), time.perf_counter()
+    meter = Meter(system.pids)
     await asyncio.sleep(seconds)
-    passed_s = time.perf_counter() - began_s
-    found = row(f"routes x{connections}", system, took, passed_s, system.cpu_s() - cpu_s)
+    found = row_of(f"routes x{connections}", system, took, meter.read())
     for transport, _ in opened:
         transport.abort()
     return found
@@ -143,10 +114,9 @@ async def registrations(system: System, load: str, said: bytes, brokers: Sequenc
             if answer.code:
                 raise RuntimeError(f"{system.name} refused a registration: {answer.header}")
 
-    cpu_s, began_s = system.cpu_s(), time.perf_counter()
+    meter = Meter(system.pids)
     await asyncio.gather(*(one(number, peer) for number, peer in enumerate(brokers)))
-    passed_s = time.perf_counter() - began_s
-    return row(load, system, took, passed_s, system.cpu_s() - cpu_s)
+    return row_of(load, system, took, meter.read())
 
 
 async def death(system: System) -> Row:
@@ -165,16 +135,7 @@ async def death(system: System) -> Row:
         while not (await watching.ask(ROUTE, topic=f"dying-{number}")).code:
             pass
         took.append(time.perf_counter() - began_s)
-    return row("death known", system, took, sum(took), 0.0)
-
-
-def row(load: str, system: System, took: list[float], passed_s: float, cpu_s: float) -> Row:
-    """Return what was measured; the ratio comes later."""
-    p50_ms, p99_ms = percentiles(took) if len(took) > 1 else (took[0] * 1e3, took[0] * 1e3)
-    rate = len(took) / passed_s
-    cpu_us = cpu_s / len(took) * 1e6
-    memory_mb = resident_mb(system.pids)
-    return Row(load, system.name, rate, 0.0, p50_ms, p99_ms, cpu_us, memory_mb)
+    return row_of("death known", system, took, Used(sum(took), 0.0, 0.0))
 
 
 def route_request(name: str) -> bytes:
@@ -207,32 +168,15 @@ async def measure(asked: argparse.Namespace, systems: Sequence[System]) -> list[
         await register(small, body(*map(topic, sample)), "small", address="10.1.0.1:10911")
         rows.append(await look_up(system, sample, asked.connections, asked.seconds))
         rows.append(await death(system))
-    return compared(rows)
-
-
-def compared(rows: Sequence[Row]) -> list[Row]:
-    """Return the rows by load, with Quorate's rate divided by the other one."""
-    stock_rates = {each.load: each.per_s for each in rows if each.system == "stock"}
     order = list(dict.fromkeys(each.load for each in rows))
-    found = []
-    for each in sorted(rows, key=lambda one: order.index(one.load)):
-        known = stock_rates.get(each.load, 0.0)
-        ratio = each.per_s / known if known else 0.0
-        found.append(replace(each, ratio=ratio))
-    return found
+    return sorted(compared(rows, "quorate"), key=lambda each: order.index(each.load))
 
 
-def main() -> int:
+def main() -> None:
     """Measure both and print the table."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--brokers", type=int, default=100)
-    parser.add_argument("--topics", type=int, default=10_000)
-    parser.add_argument("--connections", type=int, default=100)
-    parser.add_argument("--seconds", type=float, default=10.0)
-    parser.add_argument("--nodes", type=int, default=3)
-    parser.add_argument("--json", action="store_true")
+    parser = Options(__doc__, brokers=100, topics=10_000, connections=100, seconds=10.0, nodes=3)
     asked = parser.parse_args()
-    with tempfile.TemporaryDirectory() as directory, ExitStack() as running:
+    with tempfile.TemporaryDirectory(dir=asked.directory) as directory, ExitStack() as running:
         systems = []
         if why := stock.missing():
             tell(f"without the stock name server: {why}")
@@ -244,8 +188,7 @@ def main() -> int:
         leader = cluster.leader(SHARD)
         systems.append(System("quorate", cluster.doors[leader.name], [leader.pid]))
         report(run(measure(asked, systems)), as_json=asked.json)
-    return 0
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main()

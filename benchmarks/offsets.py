@@ -20,35 +20,25 @@ from __future__ import annotations
 
 import argparse
 import asyncio
-import cProfile
-import gc
-import pstats
 import random
-import sys
-import tempfile
 import time
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import count, cycle, islice
+from itertools import count, islice
 from pathlib import Path
 from typing import Any, Final
 
 import grpc.aio
-from figures import names, percentiles, report, resident_mb, run, slices
+from batch_rates import Rate, leader_channels, rate, send
+from figures import Options, numbers, percentiles, profiled, report, resident_mb, run, slices
 from nodes import founded, pids, quiet
-from quorate.apply.program import families_of
-from quorate.plugin import keys
 from quorate.plugin.advanced import Stub
-from quorate.plugin.shard_id import ShardId
 from quorate.plugin.slots import even_cut, slot_of, slots_in
-from quorate.storage.data.home import DiskHome
-from quorate.storage.data.shard_data import ShardData
 from quorate.testing.cluster import Cluster
 from quorate.testing.installed import catalog_of
 from quorate.v1 import tenant_pb2
 from quorate.v1.batch_pb2 import BatchReply, ShardRevision
-from quorate.v1.control_pb2 import AdoptMirror, MirroredRow
 from quorate.v1.tenant_pb2 import CreateTenant, Tenant
 from quorate_offset.families import group_key
 from quorate_offset.v1 import service_pb2
@@ -59,9 +49,7 @@ from quorate_offset.v1.service_pb2 import (
     FetchOffsetsRequest,
     ListChangesRequest,
 )
-from replica import Replica, command_of
-from systems.closed_loop import channel
-from systems.system import server_cpu_s
+from replica import Cost, command_of, opened
 
 TENANT: Final = "acme"
 TOPIC: Final = "orders"
@@ -72,36 +60,9 @@ PARTITIONS: Final = 4
 MODES: Final = ("monotonic", "compare-and-set", "unconditional")
 #: Whose commits are applied in turn.
 CALLERS: Final = 4
-#: Of the requests of a measurement, so many more are sent before it.
-WARM: Final = 0.1
 #: Of `apply`: it takes as long each time.
 APPLIED: Final = 200
 _COMMIT: Final = "/quorate_offset.v1.OffsetService/CommitOffsets"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Cost:
-    """What applying one kind of commit takes one replica."""
-
-    mode: str
-    offsets_per_s: float
-    cpu_us: float
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Rate:
-    """What one kind of commit gave on one cluster."""
-
-    nodes: int
-    shards: int
-    mode: str
-    offsets_per_s: float
-    #: Of an RPC.
-    p50_ms: float
-    p99_ms: float
-    #: Processor time for one offset: of all nodes together, and of the process that asks.
-    nodes_us: float
-    asker_us: float
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -145,39 +106,18 @@ def commits(mode: str, groups: Sequence[str], number: int) -> CommitOffsetsReque
 
 def applied(directory: Path | None, mode: str, requests: int) -> Cost:
     """Apply entries of one command each, those of several callers in turn."""
-    catalog = catalog_of(["offset", "resource", "tenant"])
-    commands = [
-        commits_command(mode, groups_of(mode, at % CALLERS), 1 + at // CALLERS)
+    entries = [
+        [command_of(commits(mode, groups_of(mode, at % CALLERS), 1 + at // CALLERS))]
         for at in range(requests)
     ]
-    tenant = MirroredRow(key=keys.pack(TENANT), value=Tenant(name=TENANT).SerializeToString())
-    copied = AdoptMirror(family="tenant.tenants", revision=1, rows=[tenant], reset=True)
-    first, *entries = [[command_of(command)] for command in (copied, *commands)]
-    with tempfile.TemporaryDirectory(dir=directory) as place:
-        data = ShardData.open(DiskHome(Path(place) / "data"), families_of(catalog, "offset"))
-        replica = Replica(catalog, ShardId("offset", 0), data)
-        replica.apply(first)
-        # As a node does when it has started.
-        gc.collect()
-        gc.freeze()
-        began, cpu = time.perf_counter(), time.process_time()
-        outcomes = [replica.apply(entry)[0] for entry in entries]
-        took, used = time.perf_counter() - began, time.process_time() - cpu
-        data.close()
+    with opened(directory, catalog_of(["offset", "resource", "tenant"]), "offset") as replica:
+        replica.adopt("tenant.tenants", TENANT, Tenant(name=TENANT))
+        cost, outcomes = replica.cost(mode, entries, requests * OFFSETS)
     for outcome in outcomes:
         reply = BatchReply.FromString(outcome.reply)
         if reply.refusals or any(reply.replies):
             raise RuntimeError(f"offsets were refused: {reply.refusals[:1]}")
-    return Cost(
-        mode=mode,
-        offsets_per_s=requests * OFFSETS / took,
-        cpu_us=used / (requests * OFFSETS) * 1e6,
-    )
-
-
-def commits_command(mode: str, groups: Sequence[str], number: int) -> CommitOffsetsRequest:
-    """Return what the request of these commits comes to."""
-    return CommitOffsetsRequest(groups=commits(mode, groups, number).groups)
+    return cost
 
 
 def groups_of(mode: str, caller: int, shards: int = 1) -> list[str]:
@@ -189,145 +129,67 @@ def groups_of(mode: str, caller: int, shards: int = 1) -> list[str]:
     return list(islice(mine, OFFSETS // PARTITIONS))
 
 
-class Nodes:
-    """A cluster that keeps offsets, and connections to it."""
-
-    def __init__(self, cluster: Cluster, shards: int) -> None:
-        self._cluster: Final = cluster
-        self._shards: Final = shards
-        #: By address; and the address of the leader of each shard.
-        self._channels: dict[str, grpc.aio.Channel] = {}
-        self._led: list[str] = []
-
-    @property
-    def pids(self) -> list[int]:
-        """The processes of the nodes."""
-        return pids(self._cluster)
-
-    async def connect(self) -> None:
-        """Connect to each node that leads a shard of offsets."""
-        led = [
-            (await asyncio.to_thread(self._cluster.leader, f"offset/{number}")).address
-            for number in range(self._shards)
-        ]
-        self._led = led
-        self._channels = {address: channel(address) for address in dict.fromkeys(led)}
-
-    async def prepare(self) -> None:
-        """Create the tenant, and wait until every shard knows it."""
-        await Stub(self._any(), tenant_pb2.DESCRIPTOR.services_by_name["TenantService"]).Create(
-            CreateTenant(name=TENANT), timeout=30
-        )
-        request = commits("", [f"first-{number}" for number in range(64)], 1)
-        while (await self.stub().CommitOffsets(request, timeout=30)).refusals:
-            await asyncio.sleep(0.05)
-
-    async def disconnect(self) -> None:
-        """End the connections."""
-        for each in self._channels.values():
-            await each.close(None)
-
-    def calls(self) -> Iterator[Any]:
-        """Return the method that commits, of the leader of one shard after the other, for bytes."""
-        return cycle([self._channels[each].unary_unary(_COMMIT, None, None) for each in self._led])
-
-    def stub(self) -> Any:
-        """Return the methods of one node."""
-        return Stub(self._any(), service_pb2.DESCRIPTOR.services_by_name["OffsetService"])
-
-    def _any(self) -> grpc.aio.Channel:
-        return self._channels[self._led[0]]
+async def prepare(channel: grpc.aio.Channel) -> Any:
+    """Create the tenant, and wait until every shard knows it; return the methods of a node."""
+    tenants = Stub(channel, tenant_pb2.DESCRIPTOR.services_by_name["TenantService"])
+    await tenants.Create(CreateTenant(name=TENANT), timeout=30)
+    offsets: Any = Stub(channel, service_pb2.DESCRIPTOR.services_by_name["OffsetService"])
+    request = commits("", [f"first-{number}" for number in range(64)], 1)
+    while (await offsets.CommitOffsets(request, timeout=30)).refusals:
+        await asyncio.sleep(0.05)
+    return offsets
 
 
-async def send(
-    nodes: Nodes, callers: Sequence[Sequence[bytes]], seconds: float = float("inf")
-) -> tuple[list[float], list[bytes]]:
-    """Send what each caller has, one after the other; return how long each took, and answers.
-
-    What is left after so many seconds is not sent.
-    """
-    took: list[float] = []
-    answers: list[bytes] = []
-    until = time.perf_counter() + seconds
-
-    async def call(requests: Sequence[bytes], commit: Any) -> None:
-        for request in requests:
-            began = time.perf_counter()
-            if began >= until:
-                return
-            answers.append(await commit(request, timeout=60))
-            took.append(time.perf_counter() - began)
-
-    await asyncio.gather(*map(call, callers, nodes.calls()))
-    return took, answers
-
-
-def committed(answers: Sequence[bytes]) -> list[CommitOffsetsResponse]:
-    """Read answers; a benchmark of refusals is none."""
-    read = list(map(CommitOffsetsResponse.FromString, answers))
-    refused = [refusal for answer in read for refusal in answer.refusals]
-    if refused:
-        raise RuntimeError(f"{len(refused)} offsets were refused; the first: {refused[0]}")
+def committed(answer: bytes) -> CommitOffsetsResponse:
+    """Read an answer; a benchmark of refusals is none."""
+    read = CommitOffsetsResponse.FromString(answer)
+    if read.refusals:
+        first = read.refusals[0]
+        raise RuntimeError(f"{len(read.refusals)} offsets were refused; the first: {first}")
     return read
 
 
-async def rate(
-    nodes: Nodes, mode: str, options: argparse.Namespace, shards: int
-) -> tuple[list[float], float, float, float]:
-    """Commit in one mode: how long RPCs took, all of it, and the processor times."""
-    in_flight = options.in_flight
-    each = max(1, options.requests // in_flight)
-    warm = max(1, round(each * WARM))
-    callers = []
-    for caller in range(in_flight):
-        groups = groups_of(mode, caller, 1 if options.mixed else shards)
-        callers.append(
-            [
-                commits(mode, groups, number).SerializeToString()
-                for number in range(1, each + warm + 1)
-            ]
-        )
-    committed((await send(nodes, [requests[:warm] for requests in callers]))[1])
-    servers, asker, began = server_cpu_s(nodes.pids), time.process_time(), time.perf_counter()
-    measured = [requests[warm:] for requests in callers]
-    took, answers = await send(nodes, measured, options.seconds)
-    seconds = time.perf_counter() - began
-    asker = time.process_time() - asker
-    servers = server_cpu_s(nodes.pids) - servers
-    committed(answers)
-    return took, seconds, servers, asker
-
-
-async def rates(nodes: Nodes, options: argparse.Namespace, count: int, shards: int) -> list[Rate]:
+async def rates(cluster: Cluster, options: argparse.Namespace, shards: int) -> list[Rate]:
     """Commit in each mode."""
-    await nodes.connect()
-    await nodes.prepare()
     found = []
-    for mode in options.modes:
-        took, seconds, servers, asker = await rate(nodes, mode, options, shards)
-        offsets = len(took) * OFFSETS
-        p50_ms, p99_ms = percentiles(took)
-        found.append(
-            Rate(
-                nodes=count,
-                shards=shards,
-                mode=mode,
-                offsets_per_s=offsets / seconds,
-                p50_ms=p50_ms,
-                p99_ms=p99_ms,
-                nodes_us=servers / offsets * 1e6,
-                asker_us=asker / offsets * 1e6,
+    each = max(2, options.requests // options.in_flight)
+    async with leader_channels(cluster, "offset", shards) as channels:
+        await prepare(channels[0])
+        for mode in options.modes:
+            callers = [
+                [commits(mode, groups, number).SerializeToString() for number in range(1, each + 1)]
+                for groups in (
+                    groups_of(mode, caller, 1 if options.mixed else shards)
+                    for caller in range(options.in_flight)
+                )
+            ]
+            found.append(
+                await rate(
+                    cluster,
+                    channels,
+                    _COMMIT,
+                    mode,
+                    callers,
+                    items=OFFSETS,
+                    check=committed,
+                    seconds=options.seconds,
+                )
             )
-        )
-    await nodes.disconnect()
     return found
 
 
-async def many(nodes: Nodes, options: argparse.Namespace, count: int, shards: int) -> Many:
+async def many(cluster: Cluster, options: argparse.Namespace, shards: int) -> Many:
     """Fill a cluster with groups, and look at it."""
-    await nodes.connect()
-    await nodes.prepare()
-    empty = resident_mb(nodes.pids)
+    async with leader_channels(cluster, "offset", shards) as channels:
+        return await filled(cluster, options, channels)
+
+
+async def filled(
+    cluster: Cluster, options: argparse.Namespace, channels: Sequence[grpc.aio.Channel]
+) -> Many:
+    """Commit once for each group, then fetch, change and synchronize some."""
+    stub, nodes = await prepare(channels[0]), pids(cluster)
+    empty = resident_mb(nodes)
     groups = [f"group-{number:07}" for number in range(options.groups)]
     token: defaultdict[int, int] = defaultdict(int)
     loading = empty
@@ -337,17 +199,17 @@ async def many(nodes: Nodes, options: argparse.Namespace, count: int, shards: in
         # Few requests at a time: made all at once they would take more memory than the groups.
         for some in slices(list(slices(chosen, OFFSETS // PARTITIONS)), options.in_flight):
             requests = [[commits("", each, number).SerializeToString()] for each in some]
-            for answer in committed((await send(nodes, requests))[1]):
-                for each in answer.revisions:
+            for answer in (await send(channels, _COMMIT, requests))[1]:
+                for each in committed(answer).revisions:
                     token[each.shard] = max(token[each.shard], each.revision)
-            loading = max(loading, resident_mb(nodes.pids))
+            loading = max(loading, resident_mb(nodes))
 
     began = time.perf_counter()
     await commit(groups, 1)
     loaded_s = time.perf_counter() - began
-    await quiet(nodes.pids)
-    full = resident_mb(nodes.pids)
-    stub, rng = nodes.stub(), random.Random(7)
+    await quiet(nodes)
+    full = resident_mb(nodes)
+    rng = random.Random(7)
     took = []
     for _ in range(options.fetches):
         request = FetchOffsetsRequest(tenant=TENANT, group=rng.choice(groups))
@@ -361,11 +223,10 @@ async def many(nodes: Nodes, options: argparse.Namespace, count: int, shards: in
     began = time.perf_counter()
     told, rows_read = await synchronize(stub, before)
     sync_s = time.perf_counter() - began
-    await nodes.disconnect()
     p50_ms, p99_ms = percentiles(took)
     return Many(
-        nodes=count,
-        shards=shards,
+        nodes=len(nodes),
+        shards=len(channels),
         groups=options.groups,
         loaded_offsets_per_s=options.groups * PARTITIONS / loaded_s,
         empty_mb=empty,
@@ -395,53 +256,46 @@ async def synchronize(stub: Any, token: dict[int, int]) -> tuple[int, int]:
     return told, rows_read
 
 
-def numbers(text: str) -> list[int]:
-    """Read numbers with commas between them."""
-    return [int(each) for each in names(text)]
-
-
-def main() -> int:
+def main() -> None:
     """Measure, and print a table for each part."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--only", type=names, default=["apply", "commits", "groups"])
+    parser = Options(
+        __doc__,
+        seconds=(5.0, "of each cell, at most"),
+        requests=(600, "of each cell, at most"),
+        in_flight=4,
+        groups=1_000_000,
+        changed=1_000,
+        fetches=2_000,
+    )
+    parser.add_names("--only", ["apply", "commits", "groups"])
     parser.add_argument("--nodes", type=numbers, default=[1, 2, 3])
     parser.add_argument("--shards", type=numbers, default=[1, 2, 4])
-    parser.add_argument("--modes", type=names, default=list(MODES))
-    parser.add_argument("--seconds", type=float, default=5.0, help="of each cell, at most")
-    parser.add_argument("--requests", type=int, default=600, help="of each cell, at most")
-    parser.add_argument("--in-flight", type=int, default=4)
+    parser.add_names("--modes", MODES)
     parser.add_argument("--mixed", action="store_true", help="each request is for all shards")
-    parser.add_argument("--groups", type=int, default=1_000_000)
-    parser.add_argument("--changed", type=int, default=1_000)
-    parser.add_argument("--fetches", type=int, default=2_000)
-    parser.add_argument("--directory", type=Path, help="a place on the disk that is measured")
     parser.add_argument("--profile", choices=MODES, help="of applying commits of that mode")
-    parser.add_argument("--json", action="store_true")
     options = parser.parse_args()
+    requests = min(APPLIED, options.requests)
     if options.profile:
-        with cProfile.Profile() as profile:
-            applied(options.directory, options.profile, min(APPLIED, options.requests))
-        pstats.Stats(profile).sort_stats("tottime").print_stats(25)
-        return 0
+        with profiled():
+            applied(options.directory, options.profile, requests)
+        return
     costs: list[Cost] = []
     if "apply" in options.only:
-        requests = min(APPLIED, options.requests)
         costs = [applied(options.directory, mode, requests) for mode in options.modes]
     found: list[Rate] = []
     if "commits" in options.only:
         for nodes in options.nodes:
             for shards in options.shards:
-                with founded(options.directory, nodes, "offset", shards) as cluster:
-                    found += run(rates(Nodes(cluster, shards), options, nodes, shards))
-    filled: list[Many] = []
+                with founded(options.directory, nodes, "offset", shards=shards) as cluster:
+                    found += run(rates(cluster, options, shards))
+    loads: list[Many] = []
     if "groups" in options.only:
         # The largest of the clusters that were asked for, on the fewest shards.
         nodes, shards = max(options.nodes), min(options.shards)
-        with founded(options.directory, nodes, "offset", shards) as cluster:
-            filled.append(run(many(Nodes(cluster, shards), options, nodes, shards)))
-    report(costs, found, filled, as_json=options.json)
-    return 0
+        with founded(options.directory, nodes, "offset", shards=shards) as cluster:
+            loads.append(run(many(cluster, options, shards)))
+    report(costs, found, loads, as_json=options.json)
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main()

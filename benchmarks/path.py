@@ -29,22 +29,21 @@ import os
 import signal
 import sys
 import time
-import urllib.request
 from collections import Counter
-from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager, contextmanager
-from dataclasses import asdict, dataclass
-from functools import partial
+from dataclasses import KW_ONLY, asdict, dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, Final
 
 import grpc
 import grpc.aio
-from figures import names, run, show
+from figures import Options, run, show
 from google.protobuf.message import Message
 from mqtt_net import Net, clients_of, netted
+from nodes import page
 from prometheus_client.parser import text_string_to_metric_families
 from quorate.client import connect
 from quorate.testing.cluster import Cluster, NodeProcess
@@ -54,7 +53,7 @@ from quorate.testing.waiting import until
 from quorate.v1 import batch_pb2, kv_pb2
 from sessions import connects_of, updates
 from systems.closed_loop import calls, channel, closed_loop
-from systems.system import KEYS, OF_SESSIONS, READS_A_CALL, Load, server_cpu_s, values
+from systems.system import KEYS, OF_SESSIONS, READS_A_CALL, Load, batches, server_cpu_s, values
 
 BATCH: Final = 1_000
 SHARD: Final = "metadata/0"
@@ -64,7 +63,7 @@ SESSION_CALLERS: Final = 8
 PROFILED: Final = Path(__file__).parent / "systems" / "profiled.py"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class Case:
     """A load."""
 
@@ -72,6 +71,7 @@ class Case:
     reply: type[Message]
     requests: list[Any]
     in_flight: int
+    _: KW_ONLY
     by_follower: bool = False
     by_client: bool = False
     pairs: int = 1
@@ -90,8 +90,9 @@ class Figures:
     leader_us: float
     follower_us: float
     asker_us: float
-    #: Of the three nodes together.
+    #: Of the three nodes together, as is what they wrote to their disks.
     pair_us: float
+    pair_bytes: float
     #: Of writes alone.
     entry_commands: float
     entry_messages: float
@@ -104,40 +105,19 @@ def cases() -> dict[str, Case]:
     puts = [
         kv_pb2.PutPair(key=key, value=value) for key, value in zip(keys, values(KEYS), strict=True)
     ]
-    batches = [kv_pb2.PutPairs(pairs=puts[at : at + BATCH]) for at in range(0, KEYS, BATCH)]
+    written = [kv_pb2.PutPairs(pairs=some) for some in batches(puts, BATCH)]
     gets = [kv_pb2.GetPairRequest(key=key) for key in keys]
-    many = [
-        kv_pb2.GetPairsRequest(keys=keys[at : at + READS_A_CALL])
-        for at in range(0, KEYS, READS_A_CALL)
-    ]
+    many = [kv_pb2.GetPairsRequest(keys=some) for some in batches(keys, READS_A_CALL)]
 
     def write(in_flight: int, *, by_follower: bool = False) -> Case:
-        return Case(
-            method="Put",
-            reply=kv_pb2.PutPairReply,
-            requests=puts,
-            in_flight=in_flight,
-            by_follower=by_follower,
-        )
+        return Case("Put", kv_pb2.PutPairReply, puts, in_flight, by_follower=by_follower)
 
     def read(in_flight: int, *, by_follower: bool = False, by_client: bool = False) -> Case:
-        return Case(
-            method="Get",
-            reply=kv_pb2.GetPairResponse,
-            requests=gets,
-            in_flight=in_flight,
-            by_follower=by_follower,
-            by_client=by_client,
-        )
+        reply = kv_pb2.GetPairResponse
+        return Case("Get", reply, gets, in_flight, by_follower=by_follower, by_client=by_client)
 
     return {
-        "batch": Case(
-            method="PutBatch",
-            reply=batch_pb2.BatchReply,
-            requests=batches,
-            in_flight=8,
-            pairs=BATCH,
-        ),
+        "batch": Case("PutBatch", batch_pb2.BatchReply, written, 8, pairs=BATCH),
         "write-1": write(1),
         "write-100": write(100),
         "write-100-follower": write(100, by_follower=True),
@@ -145,13 +125,7 @@ def cases() -> dict[str, Case]:
         "read-100": read(100),
         "read-100-follower": read(100, by_follower=True),
         "client-100": read(100, by_client=True),
-        "reads": Case(
-            method="GetBatch",
-            reply=kv_pb2.GetPairsResponse,
-            requests=many,
-            in_flight=8,
-            pairs=READS_A_CALL,
-        ),
+        "reads": Case("GetBatch", kv_pb2.GetPairsResponse, many, 8, pairs=READS_A_CALL),
     }
 
 
@@ -163,10 +137,10 @@ async def session_cases(net: Net) -> dict[str, Case]:
 
     def case(method: str, requests: list[Any]) -> Case:
         return Case(
-            method=method,
-            reply=batch_pb2.BatchReply,
-            requests=requests,
-            in_flight=8,
+            method,
+            batch_pb2.BatchReply,
+            requests,
+            8,
             pairs=BATCH,
             service="quorate_mqtt.v1.SessionService",
             shard=SESSIONS_SHARD,
@@ -207,9 +181,7 @@ class Nodes:
         other = next(each for each in self._cluster.nodes.values() if each is not node)
         for shard in shards:
             to = node if self._role == "leader" else other
-            if not self._leads(to, shard):
-                self._cluster.leader(shard).transfer(shard, to.name)
-                until(partial(self._led, to, shard))
+            self._let_lead(to, shard)
 
     def close(self) -> None:
         """End what is profiled."""
@@ -259,12 +231,14 @@ class Nodes:
             pids = list((await asyncio.to_thread(self.pids, case.shard)).values())
             before = await asyncio.to_thread(self.totals)
             used = [server_cpu_s([pid]) for pid in pids]
+            written = written_bytes(pids)
             asker = time.process_time()
             self._signal(signal.SIGUSR1)
             took = await load.run(case.in_flight, seconds)
             self._signal(signal.SIGUSR2)
             asker = time.process_time() - asker
             used = [server_cpu_s([pid]) - was for pid, was in zip(pids, used, strict=True)]
+            written = written_bytes(pids) - written
             grown = await asyncio.to_thread(self.totals)
             grown.subtract(before)
         count = len(took.latencies_s)
@@ -282,6 +256,7 @@ class Nodes:
             follower_us=sum(followers) / len(followers),
             asker_us=asker / count * 1e6,
             pair_us=sum(used) / count / case.pairs * 1e6,
+            pair_bytes=written / count / case.pairs,
             entry_commands=grown["quorate_write_entry_commands_sum"] / entries if entries else 0.0,
             entry_messages=messages / entries if entries else 0.0,
             messages=messages / count,
@@ -324,8 +299,10 @@ class Nodes:
         if self._node is not None:
             self._program.send_signal(number)
 
-    def _led(self, node: NodeProcess, shard: str) -> bool | None:
-        return self._leads(node, shard) or None
+    def _let_lead(self, node: NodeProcess, shard: str) -> None:
+        if not self._leads(node, shard):
+            self._cluster.leader(shard).transfer(shard, node.name)
+            until(lambda: self._leads(node, shard) or None)
 
     def _leads(self, node: NodeProcess, shard: str) -> bool:
         return scraped(node, role="leader", shard=shard)["quorate_raft_role"] == 1
@@ -341,10 +318,15 @@ def load_of(way: grpc.aio.Channel, case: Case) -> Load:
     return calls(method, case.requests, pairs=case.pairs)
 
 
+def written_bytes(pids: Iterable[int]) -> int:
+    """Return the bytes that these processes have had written to disks."""
+    lines = (Path(f"/proc/{pid}/io").read_text().splitlines() for pid in pids)
+    return sum(int(each.split()[1]) for some in lines for each in some if each.startswith("write_"))
+
+
 def scraped(node: NodeProcess, **labels: str) -> Counter[str]:
     """Return the sums of a node's metrics, of whatever has these labels."""
-    with urllib.request.urlopen(f"http://{node.http_address}/metrics", timeout=10) as answer:
-        text = answer.read().decode()
+    text = page(node.http_address, "/metrics")
     total: Counter[str] = Counter()
     for family in text_string_to_metric_families(text):
         for sample in family.samples:
@@ -442,20 +424,14 @@ LOADS: Final = [*cases(), *sorted(OF_SESSIONS)]
 
 def main() -> None:
     """Measure, and print."""
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    parser = Options(
+        __doc__, seconds=(3.0, "of each load"), top=(0, "functions that the profile prints")
     )
-    parser.add_argument("--only", type=names, default=LOADS, metavar="LOADS")
-    parser.add_argument("--engines", type=names, default=["http2"], metavar="NAMES")
-    parser.add_argument("--seconds", type=float, default=3.0, help="of each load")
-    parser.add_argument("--profile", choices=("leader", "follower"), default=None)
-    parser.add_argument("--top", type=int, default=0, help="functions that the profile prints")
-    parser.add_argument("--traced", type=float, default=None, metavar="RATIO")
-    parser.add_argument("--directory", type=Path, default=None, help="on the disk to measure")
-    parser.add_argument("--json", action="store_true")
+    parser.add_names("--only", LOADS)
+    parser.add_names("--engines", ("http2", "grpcio"), ["http2"])
+    parser.add_argument("--profile", choices=("leader", "follower"))
+    parser.add_argument("--traced", type=float, metavar="RATIO")
     options = parser.parse_args()
-    if unknown := set(options.only) - set(LOADS):
-        parser.error(f"no such load: {', '.join(sorted(unknown))}; choose among {', '.join(LOADS)}")
     sys.setswitchinterval(0.0003)
     found, seen = run(measured(options))
     if options.json:

@@ -6,7 +6,7 @@ differs each round, and the medians count. One process asks for all of them, or 
 many. What a system needs and the machine does not hold is said, and the others go on.
 
 python benchmarks/peers.py [--systems NAMES] [--only KINDS] [--seconds S] [--rounds N] [--tls]
-                           [--directory DIR] [--output table|json]
+                           [--directory DIR] [--json]
 
 `--tls` measures Quorate once more, with mutual TLS everywhere and roles, and tells what they cost;
 among the systems `quorate-grpcio` is Quorate served by grpcio.
@@ -15,7 +15,6 @@ among the systems `quorate-grpcio` is Quorate served by grpcio.
 from __future__ import annotations
 
 import argparse
-import asyncio
 import json
 import os
 import platform
@@ -29,7 +28,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Final
 
-import uvloop
+from figures import Options, run
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 from rich.table import Table
@@ -136,8 +135,7 @@ class Run:
                     self.missing[name] = str(error)
                     continue
                 systems.append(system)
-            with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
-                runner.run(self._measure(systems))
+            run(self._measure(systems))
             self.versions.update({each.name: each.version for each in systems})
 
     async def _measure(self, systems: Sequence[System]) -> None:
@@ -199,12 +197,9 @@ def table(run: Run, medians: dict[str, dict[str, Figures]]) -> Table:
     made.add_column("", no_wrap=True)
     for name in names:
         made.add_column(f"{name} {run.versions[name]}", justify="right", no_wrap=True)
-    encrypted = ENCRYPTED in names and OURS in names
-    if encrypted:
-        made.add_column("TLS / plain", justify="right", no_wrap=True)
-    former = FORMER in names and OURS in names
-    if former:
-        made.add_column("ours / on grpcio: rate, servers, asker", justify="right")
+    more = [(head, cell) for other, head, cell in OTHERS if {OURS, other} <= {*names}]
+    for head, _ in more:
+        made.add_column(head, justify="right")
     made.add_column("ours / peer", justify="right", no_wrap=True)
     made.add_column("aim", justify="right")
     for each in MEASUREMENTS:
@@ -212,17 +207,14 @@ def table(run: Run, medians: dict[str, dict[str, Figures]]) -> Table:
         if any(cells):
             found = ratio(medians, each)
             told = f"{found[0]:.2f}\n[dim]{found[1]}[/]" if found else ""
-            if encrypted:
-                cells.append(_share(medians, each))
-            if former:
-                cells.append(_against_former(medians, each))
+            cells += [cell(medians, each) for _, cell in more]
             made.add_row(each.name, *cells, told, "" if each.aim is None else f"{each.aim:g}")
             made.add_section()
     if run.outages:
         made.add_row(
             "leader killed: outage, longest gap",
             *(_outage_cell(run.outages.get(name, [])) for name in names),
-            *([""] * (2 + encrypted + former)),
+            *([""] * (2 + len(more))),
         )
     return made
 
@@ -244,6 +236,13 @@ def _against_former(medians: dict[str, dict[str, Figures]], each: Measurement) -
     )
 
 
+#: Other ways to serve Quorate, and how a column holds it against them.
+OTHERS: Final = (
+    (ENCRYPTED, "TLS / plain", _share),
+    (FORMER, "ours / on grpcio: rate, servers, asker", _against_former),
+)
+
+
 def _cell(figures: Figures | None) -> str:
     if figures is None:
         return ""
@@ -260,35 +259,19 @@ def _outage_cell(outages: Sequence[Outage]) -> str:
     return "\n".join(f"{each.outage_s:.2f}  {each.gap_s:.2f} s" for each in outages)
 
 
-def _names(among: Sequence[str]) -> Callable[[str], list[str]]:
-    def parse(text: str) -> list[str]:
-        names = text.split(",")
-        unknown = [name for name in names if name not in among]
-        if unknown:
-            raise argparse.ArgumentTypeError(
-                f"{', '.join(unknown)}: choose among {', '.join(among)}"
-            )
-        return names
-
-    return parse
-
-
 def main() -> None:
     """Measure, and print."""
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    parser = Options(
+        __doc__,
+        seconds=(3.0, "of each measurement"),
+        rounds=1,
+        trials=(3, "of the leader's kill"),
     )
-    plain = [each for each in SYSTEMS if each not in ("quorate-tls", "quorate-grpcio")]
-    parser.add_argument("--systems", type=_names(tuple(SYSTEMS)), default=plain)
+    parser.add_names("--systems", [*SYSTEMS], ["etcd", "zookeeper", "quorate"])
     parser.add_argument(
         "--tls", action="store_true", help="measure Quorate with TLS and roles, too"
     )
-    parser.add_argument("--only", type=_names(KINDS), default=list(KINDS), metavar="KINDS")
-    parser.add_argument("--seconds", type=float, default=3.0, help="of each measurement")
-    parser.add_argument("--rounds", type=int, default=1)
-    parser.add_argument("--trials", type=int, default=3, help="of the leader's kill")
-    parser.add_argument("--directory", type=Path, default=None, help="on the disk to measure")
-    parser.add_argument("--output", choices=("table", "json"), default="table")
+    parser.add_names("--only", KINDS)
     options = parser.parse_args()
     if options.tls and "quorate-tls" not in options.systems:
         options.systems = [*options.systems, "quorate-tls"]
@@ -312,7 +295,7 @@ def main() -> None:
         name: {each: middle(rounds) for each, rounds in found.items()}
         for name, found in run.found.items()
     }
-    if options.output == "json":
+    if options.json:
         print(json.dumps(_told(run, medians)))
         return
     console = Console(width=None if sys.stdout.isatty() else 140)

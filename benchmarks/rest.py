@@ -24,10 +24,10 @@ import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 import grpc.aio
-from figures import names, percentiles, report, resident_each_mb, run, tell
+from figures import Options, numbers, percentiles, report, resident_each_mb, run, tell
 from nodes import pids, restarted
 from quorate.client import AsyncClient
 from quorate.plugin import keys
@@ -79,14 +79,10 @@ class Rest:
 
 async def ready(cluster: Cluster, seconds: float) -> None:
     """Wait until all shards have caught up with their leaders on every node."""
+    nodes = cluster.nodes.values()
     async with asyncio.timeout(seconds):
-        while not await asyncio.to_thread(are_ready, cluster):
+        while not await asyncio.to_thread(lambda: all(each.is_ready for each in nodes)):
             await asyncio.sleep(0.2)
-
-
-def are_ready(cluster: Cluster) -> bool:
-    """Return whether every node is."""
-    return all(node.is_ready for node in cluster.nodes.values())
 
 
 def kill_and_start(cluster: Cluster) -> float:
@@ -193,19 +189,14 @@ async def write_by_client(cluster: Cluster, groups: Sequence[str], offset: int) 
     return took
 
 
-async def create_tenant(cluster: Cluster) -> None:
-    """Create the tenant whose offsets are written; the shards learn of it, and rest again."""
-    async with AsyncClient(cluster.endpoints) as client:
-        await client.execute(tenant_pb2.CreateTenant(name=TENANT), tenant_pb2.Tenant)
-
-
 async def measure(cluster: Cluster, shards: int, began: float, options: argparse.Namespace) -> Rest:
     """Wait until the shards rest, and look at them."""
     await ready(cluster, options.seconds)
     formed_s = time.perf_counter() - began
     tell(f"{shards} shards: formed in {formed_s:.1f} s")
-    await create_tenant(cluster)
     async with AsyncClient(cluster.endpoints) as client:
+        # The shards learn of the tenant whose offsets are written, and rest again.
+        await client.execute(tenant_pb2.CreateTenant(name=TENANT), tenant_pb2.Tenant)
         groups = await one_of_each(client, shards, options.writes)
     await write(cluster, groups, 1)
     processes = pids(cluster)
@@ -213,8 +204,7 @@ async def measure(cluster: Cluster, shards: int, began: float, options: argparse
     core = await used(processes, options.window)
     resident, files = resident_each_mb(processes), tuple(map(open_files, processes))
     tell(f"{shards} shards: {[f'{100 * each:.1f} %' for each in core]} of a core, {resident} MB")
-    took = await write(cluster, groups, 2)
-    p50_ms, p99_ms = percentiles(took)
+    p50_ms, p99_ms = percentiles(await write(cluster, groups, 2))
     awake_p50_ms, awake_p99_ms = percentiles(await write(cluster, groups[-1:] * len(groups), 3))
     await rested(processes, options.settle)
     client_p50_ms, client_p99_ms = percentiles(await write_by_client(cluster, groups, 4))
@@ -254,7 +244,7 @@ def open_files(pid: int) -> float:
 async def all_of(options: argparse.Namespace) -> list[Rest]:
     """Measure each number of shards on a cluster of its own."""
     found = []
-    for shards in map(int, options.shards):
+    for shards in options.shards:
         began = time.perf_counter()
         settings = {"groups": {"offset": {"shards": shards}}}
         with (
@@ -265,18 +255,11 @@ async def all_of(options: argparse.Namespace) -> list[Rest]:
     return found
 
 
-def main(arguments: Sequence[str] | None = None) -> None:
+def main() -> None:
     """Measure, and print."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--shards", type=names, default=["16", "128"])
-    parser.add_argument("--nodes", type=int, default=3)
-    parser.add_argument("--window", type=float, default=10.0)
-    parser.add_argument("--writes", type=int, default=200)
-    parser.add_argument("--settle", type=float, default=90.0)
-    parser.add_argument("--seconds", type=float, default=300.0)
-    parser.add_argument("--directory", type=Path, default=None)
-    parser.add_argument("--json", action="store_true")
-    options: Any = parser.parse_args(arguments)
+    parser = Options(__doc__, nodes=3, window=10.0, writes=200, settle=90.0, seconds=300.0)
+    parser.add_argument("--shards", type=numbers, default=[16, 128])
+    options = parser.parse_args()
     report(run(all_of(options), 2 * options.seconds), as_json=options.json)
 
 

@@ -15,14 +15,11 @@ from __future__ import annotations
 
 import argparse
 import asyncio
-import sys
-import time
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any, Final
 
-from figures import names, report, resident_each_mb, run, slices, tell
+from figures import Options, report, resident_each_mb, run, slices, tell
 from mqtt_net import netted
 from nodes import disk_mb, founded, pids, quiet
 from quorate.client import AsyncClient, connect
@@ -31,7 +28,7 @@ from quorate.testing.cluster import Cluster
 from quorate.testing.waiting import until
 from quorate.v1.kv_pb2 import DESCRIPTOR, PutPair
 from systems.closed_loop import channel
-from systems.system import server_cpu_s
+from systems.system import Meter, server_cpu_s
 
 VALUE: Final = bytes(range(128))
 #: Pairs of a batch.
@@ -96,10 +93,10 @@ class Look:
         return next(each.log_bytes for each in found.shards if each.shard == self._shard)
 
 
-async def rows(directory: Path | None, options: argparse.Namespace) -> list[Cost]:
+async def rows(options: argparse.Namespace) -> list[Cost]:
     """Write, and return what a row and a write take."""
     found: list[Cost] = []
-    with founded(directory, 3, "mqtt", 1) as cluster:
+    with founded(options.directory, 3, "mqtt", shards=1) as cluster:
         async with netted(cluster) as net:
             await quiet(pids(cluster), 10)
             before = await asyncio.to_thread(Look, cluster, "mqtt/0")
@@ -139,10 +136,10 @@ async def singles(cluster: Cluster, writes: int) -> None:
         await asyncio.gather(*(write() for _ in range(IN_FLIGHT)))
 
 
-async def watches(directory: Path | None, options: argparse.Namespace) -> list[Cost]:
+async def watches(options: argparse.Namespace) -> list[Cost]:
     """Open watches at the leader, and return what one of them and one of their events takes."""
     found: list[Cost] = []
-    with founded(directory, 3, "mqtt", 1) as cluster:
+    with founded(options.directory, 3, "mqtt", shards=1) as cluster:
         leader = await asyncio.to_thread(cluster.leader, "metadata/0")
         async with connect(leader.address) as q, connect(cluster.endpoints) as writer:
             await quiet(pids(cluster), 10)
@@ -180,19 +177,20 @@ async def all_have(seen: Sequence[int], count: int) -> None:
             await asyncio.sleep(0.05)
 
 
-async def rest(directory: Path | None, options: argparse.Namespace) -> list[Cost]:
+async def rest(options: argparse.Namespace) -> list[Cost]:
     """Return what one shard more takes of a node when nobody writes."""
     figures: list[tuple[float, float]] = []
     for shards in (FEW, FEW + options.shards):
-        with founded(directory, 3, "mqtt", shards) as cluster:
+        with founded(options.directory, 3, "mqtt", shards=shards) as cluster:
             await asyncio.sleep(5)
             processes = pids(cluster)
-            before, began = server_cpu_s(processes), time.perf_counter()
+            meter = Meter(processes)
             await asyncio.sleep(options.seconds)
-            used = (server_cpu_s(processes) - before) / (time.perf_counter() - began)
+            used = meter.read()
+            cores = used.servers_s / used.seconds / len(processes)
             memory = sum(resident_each_mb(processes)) / len(processes)
-            figures.append((used / len(processes), memory))
-            tell(f"{shards} shards: {used / len(processes):.3f} of a core, {memory:.0f} MB a node")
+            figures.append((cores, memory))
+            tell(f"{shards} shards: {cores:.3f} of a core, {memory:.0f} MB a node")
     (few_cpu, few_mb), (cpu, mb) = figures
     return [
         Cost(
@@ -205,26 +203,25 @@ async def rest(directory: Path | None, options: argparse.Namespace) -> list[Cost
     ]
 
 
-def main() -> int:
+def main() -> None:
     """Measure, and print a table."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--only", type=names, default=["rows", "watches", "rest"])
-    parser.add_argument("--sessions", type=int, default=200_000)
-    parser.add_argument("--pairs", type=int, default=100_000)
-    parser.add_argument("--writes", type=int, default=10_000)
-    parser.add_argument("--watches", type=int, default=1_000)
-    parser.add_argument("--shards", type=int, default=100)
-    parser.add_argument("--seconds", type=float, default=5.0, help="of each rest")
-    parser.add_argument("--directory", type=Path, help="a place on the disk that is measured")
-    parser.add_argument("--json", action="store_true")
+    parts = {"rows": rows, "watches": watches, "rest": rest}
+    parser = Options(
+        __doc__,
+        sessions=200_000,
+        pairs=100_000,
+        writes=10_000,
+        watches=1_000,
+        shards=100,
+        seconds=(5.0, "of each rest"),
+    )
+    parser.add_names("--only", [*parts])
     options = parser.parse_args()
     found: list[Cost] = []
-    for part, measure in (("rows", rows), ("watches", watches), ("rest", rest)):
-        if part in options.only:
-            found += run(measure(options.directory, options))
+    for part in options.only:
+        found += run(parts[part](options))
     report(found, as_json=options.json)
-    return 0
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main()

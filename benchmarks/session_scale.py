@@ -7,7 +7,7 @@ import asyncio
 import random
 import time
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import AsyncIterator, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass
 from typing import Final
@@ -34,7 +34,7 @@ from quorate_mqtt.v1.sessions_pb2 import (
     CONNECTION_STATE_DISCONNECTED,
     DisconnectSession,
 )
-from systems.system import server_cpu_s
+from systems.system import Meter
 
 #: It is told how far something has come when this part of it is done.
 STEPS: Final = 10
@@ -207,16 +207,15 @@ async def storm(cluster: Cluster, options: argparse.Namespace) -> Storm:
                     if len(took) % max(1, wanted // STEPS) == 0:
                         tell(f"{len(took)} clients are back after {began - start:.1f} s")
 
-        servers, asker, start = server_cpu_s(net.pids), time.process_time(), time.perf_counter()
+        meter, start = Meter(net.pids), time.perf_counter()
         await asyncio.gather(*map(reconnect, range(options.coroutines)))
-        seconds = time.perf_counter() - start
-        asker = time.process_time() - asker
-        servers = server_cpu_s(net.pids) - servers
+        used = meter.read()
         tell_errors(errors)
         after = resident_each_mb(net.pids)
         # The heartbeats that were under way have been answered by then, or are missed.
         await asyncio.sleep(max(each.broker.ttl_ms for each in net.pulses) / 1_000)
     p50_ms, p99_ms = percentiles(took)
+    nodes_us, asker_us = used.each_us(len(took))
     return Storm(
         known=last.sessions,
         loaded_per_s=last.sessions / last.seconds,
@@ -225,13 +224,13 @@ async def storm(cluster: Cluster, options: argparse.Namespace) -> Storm:
         after_mb=after,
         coroutines=options.coroutines,
         reconnects=len(took),
-        seconds=seconds,
-        reconnects_per_s=len(took) / seconds,
+        seconds=used.seconds,
+        reconnects_per_s=len(took) / used.seconds,
         p50_ms=p50_ms,
         p99_ms=p99_ms,
         worst_ms=max(took) * 1e3,
-        nodes_us=servers / len(took) * 1e6,
-        asker_us=asker / len(took) * 1e6,
+        nodes_us=nodes_us,
+        asker_us=asker_us,
         errors=errors.total(),
         heartbeats=sum(each.sent for each in net.pulses),
         heartbeats_missed=net.missed,
@@ -248,28 +247,28 @@ async def memory(cluster: Cluster, options: argparse.Namespace) -> tuple[list[Lo
         await quiet(net.pids, REST_S)
         rest, disk = resident_each_mb(net.pids), disk_mb(cluster)
         tell(f"at rest nodes hold {cell(rest)} MB, {cell(disk)} MB on disk")
-        counted = await counted_sessions(net)
+        known = await counted_sessions(net)
         chosen = random.Random(7).sample(range(last.sessions), min(SOUGHT, last.sessions))
         sought = [client for number in chosen for client in clients_of(0, 1, number)]
         found = len(await net.mqtt.sessions.get_many(TENANT, sought))
-        tell(f"{counted} sessions are counted; of {len(sought)} sought ones, {found} are there")
+        tell(f"{known} sessions are counted; of {len(sought)} sought ones, {found} are there")
         began = time.perf_counter()
-        listed = await listed_topics(net)
+        listed = await counted(net.mqtt.topics.list(tenant=TENANT, page_size=PAGE))
         tell(f"{listed} topics are listed in {time.perf_counter() - began:.1f} s")
         node = await asyncio.to_thread(cluster.leader, "mqtt/0")
         ready_s = await restarted(node)
         [ready_mb] = resident_each_mb([node.pid])
         tell(f"{node.name} is ready {ready_s:.2f} s after its start")
         again = await counted_sessions(net)
-        there = (counted, found, listed, again)
+        there = (known, found, listed, again)
         if there != (last.sessions, len(sought), last.topics, last.sessions):
             raise RuntimeError(
-                f"of {last.sessions} sessions and {last.topics} topics, {counted} and {listed} are "
+                f"of {last.sessions} sessions and {last.topics} topics, {known} and {listed} are "
                 f"there, {found} of {len(sought)} sought sessions, and {again} sessions after a "
                 "node has come back"
             )
     return loads, Filled(
-        sessions_counted=counted,
+        sessions_counted=known,
         topics_listed=listed,
         sought=len(sought),
         found=found,
@@ -288,12 +287,9 @@ async def counted_sessions(net: Net) -> int:
     return sum((await net.mqtt.sessions.connections()).values()) - 2 * len(FIRST)
 
 
-async def listed_topics(net: Net) -> int:
-    """Count the topics that the list yields."""
-    count = 0
-    async for _ in net.mqtt.topics.list(tenant=TENANT, page_size=PAGE):
-        count += 1
-    return count
+async def counted(listed: AsyncIterator[object]) -> int:
+    """Count what a list yields."""
+    return sum([1 async for _ in listed])
 
 
 async def expiry(cluster: Cluster, options: argparse.Namespace) -> Expiry:
@@ -335,7 +331,7 @@ async def expiry(cluster: Cluster, options: argparse.Namespace) -> Expiry:
             for each in writing:
                 each.cancel()
         tell_errors(errors)
-        still = await listed_sessions(net, LEAVING) - len(FIRST)
+        still = await counted(net.mqtt.sessions.list(tenant=LEAVING, page_size=PAGE))
         node_mb = resident_each_mb(net.pids)
     busy = took[before:]
     quiet_p50_ms, quiet_p99_ms = percentiles(quiet_took)
@@ -343,7 +339,7 @@ async def expiry(cluster: Cluster, options: argparse.Namespace) -> Expiry:
     return Expiry(
         sessions=options.expiring,
         behind_s=finished - due,
-        left=still,
+        left=still - len(FIRST),
         quiet_writes=len(quiet_took),
         quiet_p50_ms=quiet_p50_ms,
         quiet_p99_ms=quiet_p99_ms,
@@ -401,14 +397,6 @@ async def waiting(net: Net, at: str) -> str | None:
     async with aclosing(waiting) as found:
         session = await anext(found, None)
     return None if session is None else session.client_id
-
-
-async def listed_sessions(net: Net, tenant: str) -> int:
-    """Count the sessions of a tenant that the list yields."""
-    count = 0
-    async for _ in net.mqtt.sessions.list(tenant=tenant, page_size=PAGE):
-        count += 1
-    return count
 
 
 def tell_errors(errors: Counter[str]) -> None:

@@ -18,22 +18,18 @@ python benchmarks/spark_load.py [--sessions 5000000] [--table mqtt.sessions] [--
 from __future__ import annotations
 
 import argparse
-import cProfile
-import json
 import os
-import pstats
 import tempfile
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from dataclasses import asdict, dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
-from typing import Final
+from typing import Final, Self
 
 import pyarrow.parquet as pq
-from figures import percentiles
+from figures import Options, percentiles, profiled, report
 from loaded_tables import MANY, TABLES, LoadedTable
 from pyspark.sql import SparkSession
 from quorate.client import Client, QuorateError
@@ -45,6 +41,7 @@ from quorate_spark.client import Loads
 from quorate_spark.source.local import local_session
 from quorate_spark.source.options import BATCH_ROWS, write_options
 from quorate_spark.source.writing import begun
+from systems.system import Meter
 
 LOAD: Final = "benchmark"
 #: Rows of one Spark partition, unless it is said how many partitions there are.
@@ -54,12 +51,15 @@ ARROW_ROWS: Final = 10_000
 #: Fields of a process' statistics: of itself, and of its children that have ended.
 OWN: Final = (11, 12)
 ENDED: Final = (13, 14)
+#: The kinds of processes, of which the last writes single rows.
+KINDS: Final = ("nodes", "Spark's Java", "Spark's Python", "this process")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Online:
     """What single writes took meanwhile."""
 
+    when: str
     writes: int
     failed: int
     p50_ms: float
@@ -78,8 +78,8 @@ class Replica:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Result:
-    """Everything that is printed."""
+class Loaded:
+    """What the load took, and what came of it."""
 
     table: str
     sessions: int
@@ -87,19 +87,23 @@ class Result:
     rows_per_s: float
     loop_rows_per_s: float
     loop_many_rows_per_s: float
-    quiet: Online
-    loading: Online
-    #: Of the load: processor seconds of each kind of process.
-    cpu_s: Mapping[str, float]
-    #: What the load itself says.
+    #: What the load itself says, and what each node holds.
     loaded: int
-    replicas: list[Replica]
     counted: int
     replicas_agree: bool
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Processor:
+    """Processor time of one kind of process while it loaded."""
+
+    of: str
+    seconds: float
+    each_us: float
+
+
 class OnlineWrites(threading.Thread):
-    """Writes single rows at a steady rate until it is told to end."""
+    """Writes single rows at a steady rate for as long as the block takes."""
 
     def __init__(self, table: LoadedTable, endpoints: str, rate: float) -> None:
         super().__init__(daemon=True)
@@ -125,34 +129,27 @@ class OnlineWrites(threading.Thread):
                 due = max(due + self._pause_s, time.perf_counter())
                 number += 1
 
-    def taken(self) -> Online:
+    def taken(self, when: str) -> Online:
         """Return what the writes took since this was asked last."""
         took, self._took_s = self._took_s, []
         failed, self._failed = self._failed, 0
         p50_ms, p99_ms = percentiles(took) if len(took) > 1 else (0.0, 0.0)
         return Online(
+            when=when,
             writes=len(took),
             failed=failed,
-            p50_ms=round(p50_ms, 1),
-            p99_ms=round(p99_ms, 1),
-            longest_ms=round(max(took, default=0.0) * 1_000, 1),
+            p50_ms=p50_ms,
+            p99_ms=p99_ms,
+            longest_ms=max(took, default=0.0) * 1_000,
         )
 
-    def end(self) -> None:
-        """Stop writing."""
+    def __enter__(self) -> Self:
+        self.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
         self._ended.set()
         self.join()
-
-
-@contextmanager
-def online_writes(table: LoadedTable, endpoints: str, rate: float) -> Iterator[OnlineWrites]:
-    """Write single rows for as long as the block takes."""
-    writes = OnlineWrites(table, endpoints, rate)
-    writes.start()
-    try:
-        yield writes
-    finally:
-        writes.end()
 
 
 def write_sessions(
@@ -183,20 +180,19 @@ def load(spark: SparkSession, path: Path, given: dict[str, str]) -> float:
     return time.perf_counter() - began
 
 
-def profiled(spark: SparkSession, path: Path, given: dict[str, str]) -> None:
+def profile(spark: SparkSession, path: Path, given: dict[str, str]) -> None:
     """Load the first partition in this process, and print where the time goes."""
     file = min(path.glob("*.parquet"))
     rows = pq.ParquetFile(file).iter_batches(ARROW_ROWS)
     writer = begun(write_options(given), spark.read.parquet(str(path)).schema, overwrite=False)
-    began, cpu = time.perf_counter(), time.process_time()
-    with cProfile.Profile() as profile:
+    meter = Meter(())
+    with profiled():
         sent = writer.write_rows(0, rows).sent
-    took, used = time.perf_counter() - began, time.process_time() - cpu
+    used = meter.read()
     print(
-        f"a task of {sent.rows:,} rows under the profiler: {took:.1f} s, of them {used:.1f} s with "
-        "the processor; it waits in `poll`"
+        f"a task of {sent.rows:,} rows under the profiler: {used.seconds:.1f} s, of them "
+        f"{used.asker_s:.1f} s with the processor; it waits in `poll`"
     )
-    pstats.Stats(profile).sort_stats("tottime").print_stats(25)
 
 
 def looped(seconds: float, rows: int, write: Callable[[list[str]], object]) -> float:
@@ -239,7 +235,7 @@ def cpu_seconds(nodes: Sequence[NodeProcess]) -> dict[str, float]:
         "nodes": seconds(served, *OWN),
         "Spark's Java": seconds(java, *OWN),
         "Spark's Python": seconds(java, *ENDED) + seconds(spark - java, *OWN, *ENDED),
-        "single writes": seconds({os.getpid()}, *OWN),
+        "this process": seconds({os.getpid()}, *OWN),
     }
 
 
@@ -287,7 +283,9 @@ def agree(replicas: Sequence[Replica], nodes: int) -> bool:
     )
 
 
-def measure(options: argparse.Namespace, directory: Path) -> Result:
+def measure(
+    options: argparse.Namespace, directory: Path
+) -> tuple[Sequence[Loaded | Processor | Online | Replica], ...]:
     """Measure everything with one cluster below a directory."""
     table = TABLES[options.table]
     partitions = options.partitions or max(options.cores, options.sessions // PARTITION_ROWS)
@@ -303,82 +301,57 @@ def measure(options: argparse.Namespace, directory: Path) -> Result:
             table.prepare(client)
             one = looped(options.loop_seconds, 1, lambda names: table.write(client, names))
             many = looped(options.loop_seconds, MANY, lambda names: table.write(client, names))
-            with online_writes(table, cluster.endpoints, options.online) as online:
+            with OnlineWrites(table, cluster.endpoints, options.online) as online:
                 time.sleep(options.loop_seconds)
-                quiet = online.taken()
+                quiet = online.taken("before")
                 before = cpu_seconds(processes)
                 seconds = load(spark, source, options_of(options, cluster.endpoints, LOAD))
                 after = cpu_seconds(processes)
-                loading = online.taken()
+                loading = online.taken("loading")
             view = Loads(client).get(LOAD)
             if options.profile:
-                profiled(spark, source, options_of(options, cluster.endpoints, "profile"))
+                profile(spark, source, options_of(options, cluster.endpoints, "profile"))
         settle(processes)
     spark.stop()
     replicas = replicas_of(table, nodes)
-    return Result(
+    loaded = Loaded(
         table=options.table,
         sessions=options.sessions,
-        seconds=round(seconds, 1),
-        rows_per_s=round(options.sessions / seconds),
+        seconds=seconds,
+        rows_per_s=options.sessions / seconds,
         loop_rows_per_s=one,
         loop_many_rows_per_s=many,
-        quiet=quiet,
-        loading=loading,
-        cpu_s={name: round(after[name] - before[name], 1) for name in after},
         loaded=0 if view is None else view.rows,
-        replicas=replicas,
         counted=sum(each.rows for each in replicas) // 3,
         replicas_agree=agree(replicas, 3),
     )
-
-
-def show(result: Result) -> None:
-    """Print a result for people."""
-    print(
-        f"{result.sessions:,} rows of {result.table} in {result.seconds} s: "
-        f"{result.rows_per_s:,} rows/s"
-    )
-    print(f"loop over the client, one a call: {result.loop_rows_per_s:,.0f} rows/s")
-    print(f"loop over the client, {MANY:,} a call: {result.loop_many_rows_per_s:,.0f} rows/s")
-    for when, online in (("before", result.quiet), ("during the load", result.loading)):
-        print(
-            f"single writes {when}: {online.writes}, {online.failed} failed, "
-            f"p50 {online.p50_ms} ms, p99 {online.p99_ms} ms, longest {online.longest_ms} ms"
-        )
-    for name, used in result.cpu_s.items():
-        print(f"processor of {name}: {used} s, {used / result.sessions * 1e6:.1f} us a row")
-    for each in result.replicas:
-        print(f"{each.node} {each.shard}: {each.rows:,} rows, {each.digest[:16]}")
-    print(
-        f"the load tells of {result.loaded:,} rows, {result.counted:,} are there, and the replicas "
-        f"{'agree' if result.replicas_agree else 'DIFFER'}"
-    )
+    used = {name: after[name] - before[name] for name in after}
+    processors = [
+        Processor(of=name, seconds=each, each_us=each / options.sessions * 1e6)
+        for name, each in used.items()
+    ]
+    return [loaded], [quiet, loading], processors, replicas
 
 
 def main() -> None:
     """Read the options, measure, and print."""
-    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
-    parser.add_argument("--sessions", type=int, default=5_000_000)
+    parser = Options(
+        __doc__,
+        sessions=5_000_000,
+        shards=2,
+        partitions=0,
+        cores=2,
+        loop_seconds=5.0,
+        online=(20.0, "single writes a second"),
+        batch_rows=BATCH_ROWS,
+        max_in_flight=4,
+    )
     parser.add_argument("--table", choices=sorted(TABLES), default="mqtt.sessions")
-    parser.add_argument("--shards", type=int, default=2)
-    parser.add_argument("--partitions", type=int, default=0)
-    parser.add_argument("--cores", type=int, default=2)
-    parser.add_argument("--loop-seconds", type=float, default=5.0)
-    parser.add_argument("--online", type=float, default=20.0, help="single writes a second")
-    parser.add_argument("--batch-rows", type=int, default=BATCH_ROWS)
     parser.add_argument("--mode", choices=("auto", "rpc", "files"), default="files")
-    parser.add_argument("--max-in-flight", type=int, default=4)
-    parser.add_argument("--directory", type=Path)
     parser.add_argument("--profile", action="store_true", help="of what a task of Spark does")
-    parser.add_argument("--json", action="store_true")
     options = parser.parse_args()
     with tempfile.TemporaryDirectory(dir=options.directory) as place:
-        result = measure(options, Path(place))
-    if options.json:
-        print(json.dumps(asdict(result)))
-    else:
-        show(result)
+        report(*measure(options, Path(place)), as_json=options.json)
 
 
 if __name__ == "__main__":

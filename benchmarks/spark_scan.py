@@ -16,15 +16,14 @@ from __future__ import annotations
 
 import argparse
 import asyncio
-import json
 import tempfile
 import time
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from figures import percentiles
+from figures import Options, percentiles, report
 from loaded_tables import TABLES, LoadedTable
 from nodes import pids, quiet
 from pyspark.sql import DataFrame, SparkSession
@@ -36,7 +35,7 @@ from quorate_spark.source.local import local_session
 from quorate_spark.source.options import read_options
 from quorate_spark.source.reading import EVERY, pages, planned
 from quorate_spark.source.tables import find
-from spark_load import PARTITION_ROWS, cpu_seconds, load, write_sessions
+from spark_load import KINDS, PARTITION_ROWS, cpu_seconds, load, write_sessions
 
 #: Filters of a hundredth of the keys, by table.
 HUNDREDTH: Final = {
@@ -47,7 +46,7 @@ HUNDREDTH: Final = {
 IN_TIME_S: Final = 120.0
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class Scan:
     """How rows were read."""
 
@@ -56,17 +55,25 @@ class Scan:
     seconds: float
     rows_per_s: float
     #: Processor time of a row, of each kind of process.
-    cpu_us: Mapping[str, float]
+    nodes_us: float
+    java_us: float
+    python_us: float
+    reader_us: float
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Result:
-    """Everything that is printed."""
+class Decoding:
+    """The processor time of a row that is decoded, in columns and row by row."""
 
     table: str
-    scans: Sequence[Scan]
     columns_us: float
     one_by_one_us: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Followed:
+    """How long changes took until they were in a batch."""
+
     changes: int
     trigger_ms: int
     p50_ms: float
@@ -81,13 +88,8 @@ def scanned(
     found = scan()
     seconds, after = time.perf_counter() - began, cpu_seconds(nodes)
     rows = rows if found is None else found
-    return Scan(
-        what=what,
-        rows=rows,
-        seconds=round(seconds, 2),
-        rows_per_s=round(rows / seconds),
-        cpu_us={each: round((after[each] - before[each]) / rows * 1e6, 2) for each in after},
-    )
+    used = ((after[each] - before[each]) / rows * 1e6 for each in KINDS)
+    return Scan(what, rows, seconds, rows / seconds, *used)
 
 
 def into_nothing(rows: DataFrame) -> None:
@@ -95,8 +97,8 @@ def into_nothing(rows: DataFrame) -> None:
     rows.write.format("noop").mode("overwrite").save()
 
 
-def decoded(table: LoadedTable, endpoints: str) -> tuple[float, float]:
-    """Return the processor time of a row in columns, and row by row, in us."""
+def decoded(table: LoadedTable, endpoints: str) -> Decoding:
+    """Decode the rows of a shard in this process, in both ways."""
     options = read_options({"table": table.name, "endpoints": endpoints})
     decoder, found = Decoder(find(table.name)), find(table.name)
     with client_of(options) as client:
@@ -111,7 +113,8 @@ def decoded(table: LoadedTable, endpoints: str) -> tuple[float, float]:
         for page in given:
             decode(page)
         took.append((time.process_time() - began) / rows * 1e6)
-    return round(took[0], 2), round(took[1], 2)
+    columns_us, one_by_one_us = took
+    return Decoding(table=table.name, columns_us=columns_us, one_by_one_us=one_by_one_us)
 
 
 def followed(
@@ -153,7 +156,9 @@ def followed(
     return took
 
 
-def measure(options: argparse.Namespace, directory: Path) -> Result:
+def measure(
+    options: argparse.Namespace, directory: Path
+) -> tuple[Sequence[Scan | Decoding | Followed], ...]:
     """Measure everything with one cluster below a directory."""
     table: LoadedTable = TABLES[options.table]
     spark = local_session("spark_scan", cores=options.cores)
@@ -193,7 +198,7 @@ def measure(options: argparse.Namespace, directory: Path) -> Result:
                     lambda: read(columns=keys).where(HUNDREDTH[table.name]).count(),
                 ),
             ]
-            columns_us, one_by_one_us = decoded(table, cluster.endpoints)
+            decoding = decoded(table, cluster.endpoints)
             took = followed(
                 spark,
                 client,
@@ -204,54 +209,19 @@ def measure(options: argparse.Namespace, directory: Path) -> Result:
             )
     spark.stop()
     p50_ms, p99_ms = percentiles(took)
-    return Result(
-        table=table.name,
-        scans=scans,
-        columns_us=columns_us,
-        one_by_one_us=one_by_one_us,
-        changes=len(took),
-        trigger_ms=options.trigger_ms,
-        p50_ms=round(p50_ms, 1),
-        p99_ms=round(p99_ms, 1),
+    changes = Followed(
+        changes=len(took), trigger_ms=options.trigger_ms, p50_ms=p50_ms, p99_ms=p99_ms
     )
-
-
-def show(result: Result) -> None:
-    """Print a result for people."""
-    for scan in result.scans:
-        used = ", ".join(f"{name} {us}" for name, us in scan.cpu_us.items())
-        print(
-            f"{scan.what}: {scan.rows:,} rows of {result.table} in {scan.seconds} s,"
-            f" {scan.rows_per_s:,} rows/s; processor in us a row: {used}"
-        )
-    print(
-        f"decoding: {result.columns_us} us a row in columns, {result.one_by_one_us} us row by row:"
-        f" {result.one_by_one_us / result.columns_us:.1f} times"
-    )
-    print(
-        f"{result.changes} changes with a trigger of {result.trigger_ms} ms:"
-        f" p50 {result.p50_ms} ms, p99 {result.p99_ms} ms"
-    )
+    return scans, [decoding], [changes]
 
 
 def main() -> None:
     """Read the options, measure, and print."""
-    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
-    parser.add_argument("--sessions", type=int, default=5_000_000)
+    parser = Options(__doc__, sessions=5_000_000, shards=2, cores=2, changes=200, trigger_ms=500)
     parser.add_argument("--table", choices=sorted(TABLES), default="mqtt.sessions")
-    parser.add_argument("--shards", type=int, default=2)
-    parser.add_argument("--cores", type=int, default=2)
-    parser.add_argument("--changes", type=int, default=200)
-    parser.add_argument("--trigger-ms", type=int, default=500)
-    parser.add_argument("--directory", type=Path)
-    parser.add_argument("--json", action="store_true")
     options = parser.parse_args()
     with tempfile.TemporaryDirectory(dir=options.directory) as place:
-        result = measure(options, Path(place))
-    if options.json:
-        print(json.dumps(asdict(result)))
-    else:
-        show(result)
+        report(*measure(options, Path(place)), as_json=options.json)
 
 
 if __name__ == "__main__":

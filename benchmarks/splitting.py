@@ -18,10 +18,9 @@ from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from itertools import count
-from pathlib import Path
 from typing import Final
 
-from figures import largest_mb, percentiles, report, resident_each_mb, run, slices, tell
+from figures import Options, largest_mb, percentiles, report, resident_each_mb, run, slices, tell
 from mqtt_net import PAYLOAD, SESSIONS, TENANT, Net, checked, clients_of, netted
 from nodes import founded
 from quorate.client import ChangeKind, QuorateError
@@ -181,23 +180,17 @@ async def _settled(net: Net, into: int) -> bool:
 
 async def all_of(options: argparse.Namespace) -> list[Splitting]:
     """Measure on a cluster of its own."""
-    with founded(options.directory, 3, "mqtt", 1) as cluster:
+    with founded(options.directory, 3, "mqtt", shards=1) as cluster:
         async with netted(cluster) as net:
             return [await measure(net, options)]
 
 
-def main(arguments: Sequence[str] | None = None) -> None:
+def main() -> None:
     """Measure, and print."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--sessions", type=int, default=1_000_000)
-    parser.add_argument("--into", type=int, default=4)
-    parser.add_argument("--writes", type=float, default=300.0)
-    parser.add_argument("--leaving", type=int, default=2_000)
-    parser.add_argument("--due", type=int, default=20)
-    parser.add_argument("--in-flight", type=int, default=4)
-    parser.add_argument("--directory", type=Path)
-    parser.add_argument("--json", action="store_true")
-    options = parser.parse_args(arguments)
+    parser = Options(
+        __doc__, sessions=1_000_000, into=4, writes=300.0, leaving=2_000, due=20, in_flight=4
+    )
+    options = parser.parse_args()
     report(run(all_of(options), 1_800), as_json=options.json)
 
 

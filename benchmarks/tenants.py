@@ -1,17 +1,18 @@
-"""How fast a tenant with many topics is deleted: python -m benchmarks.tenants [TOPICS]."""
+"""How fast a tenant with many topics is deleted.
+
+python benchmarks/tenants.py [--topics N] [--json]
+"""
 
 from __future__ import annotations
 
-import argparse
 import asyncio
-import tempfile
-from collections.abc import Iterator
-from pathlib import Path
+from dataclasses import dataclass
 from time import monotonic
 
+from figures import Options, report, slices
+from nodes import founded
 from quorate.builtin.tenant.plugin import TENANTS
 from quorate.client import AsyncClient, connect
-from quorate.testing.cluster import Cluster
 from quorate.v1.tenant_pb2 import DeleteTenantRequest, Tenant
 from quorate_mqtt.topics.resource import TOPIC
 from quorate_mqtt.v1.topics_pb2 import Topic
@@ -19,13 +20,13 @@ from quorate_mqtt.v1.topics_pb2 import Topic
 _PAGE = 1_000
 
 
-def _pages(topics: int) -> Iterator[list[Topic]]:
-    for start in range(0, topics, _PAGE):
-        numbers = range(start, min(start + _PAGE, topics))
-        yield [
-            Topic(tenant="big", name=f"topic-{number}", partitions=1, replication=1)
-            for number in numbers
-        ]
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Deletion:
+    """What the deletion of a tenant took."""
+
+    topics: int
+    seconds: float
+    topics_per_s: float
 
 
 async def _gone(q: AsyncClient) -> None:
@@ -33,30 +34,29 @@ async def _gone(q: AsyncClient) -> None:
         await asyncio.sleep(0.05)
 
 
-async def measure(endpoints: str, topics: int) -> float:
-    """Return how many seconds the deletion of a tenant with so many topics takes."""
+async def measure(endpoints: str, topics: int) -> Deletion:
+    """Delete a tenant with a number of topics."""
     async with connect(endpoints) as q:
         await q.records(TENANTS).create(Tenant(name="big"))
-        for page in _pages(topics):
-            await q.records(TOPIC).create(page)
+        for numbers in slices(range(topics), _PAGE):
+            await q.records(TOPIC).create(
+                Topic(tenant="big", name=f"topic-{number}", partitions=1, replication=1)
+                for number in numbers
+            )
         deletion = DeleteTenantRequest(name="big", cascade=True)
         began = monotonic()
         await q.call("/quorate.v1.TenantService/Delete", deletion, Tenant)
         await _gone(q)
-        return monotonic() - began
+        seconds = monotonic() - began
+    return Deletion(topics=topics, seconds=seconds, topics_per_s=topics / seconds)
 
 
 def main() -> None:
     """Measure it on three nodes of this machine."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("topics", nargs="?", type=int, default=30_000)
-    topics: int = parser.parse_args().topics
-    with (
-        tempfile.TemporaryDirectory(prefix="quorate-tenants-") as folder,
-        Cluster(Path(folder), plugins=("mqtt",)) as cluster,
-    ):
-        seconds = asyncio.run(measure(cluster.ready().endpoints, topics))
-    print(f"{topics:,} topics in {seconds:.1f} s: {topics / seconds:,.0f} a second")
+    options = Options(__doc__, topics=30_000).parse_args()
+    with founded(options.directory, 3, "mqtt") as cluster:
+        row = asyncio.run(measure(cluster.endpoints, options.topics))
+    report([row], as_json=options.json)
 
 
 if __name__ == "__main__":

@@ -11,20 +11,16 @@ from __future__ import annotations
 import argparse
 import asyncio
 import statistics
-import sys
-import tempfile
 import time
 from contextlib import AsyncExitStack
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Final
 
-from figures import names, report, resident_mb, run
+from figures import Options, report, resident_mb, run
+from nodes import founded
 from quorate.http2.grpc.channel import Channel
-from quorate.testing.cluster import Cluster
-from quorate.testing.cluster.cluster import Settings
 from quorate.v1 import kv_pb2, watch_pb2
-from systems.system import server_cpu_s
+from systems.system import Meter
 
 #: Watches of a connection.
 TOGETHER: Final = 100
@@ -45,17 +41,15 @@ class Figures:
     node_mb: float
 
 
-async def measure(engine: str, watches: int, events: int) -> Figures:
+async def measure(engine: str, options: argparse.Namespace) -> Figures:
     """Measure one engine."""
     limits = {"open_calls": 0, "open_watches": 0}
-    settings: Settings = {"rpc": {"engine": engine}, "limits": limits}
-    with (
-        tempfile.TemporaryDirectory() as directory,
-        Cluster(Path(directory), nodes=1, settings=settings) as cluster,
-    ):
-        [node] = cluster.ready().nodes.values()
+    with founded(options.directory, 1, rpc={"engine": engine}, limits=limits) as cluster:
+        [node] = cluster.nodes.values()
         async with AsyncExitStack() as stack:
-            return await _watched(engine, node.address, node.pid, watches, events, stack)
+            return await _watched(
+                engine, node.address, node.pid, options.watches, options.events, stack
+            )
 
 
 async def _watched(
@@ -98,7 +92,7 @@ async def _watched(
     await all_seen.wait()
     opened_s = time.perf_counter() - began
     took: list[float] = []
-    cpu, asker = server_cpu_s([pid]), time.process_time()
+    meter = Meter([pid])
     for number in range(events):
         all_seen.clear()
         began = time.perf_counter()
@@ -106,7 +100,7 @@ async def _watched(
         async with asyncio.timeout(120):
             await all_seen.wait()
         took.append(time.perf_counter() - began)
-    cpu, asker = server_cpu_s([pid]) - cpu, time.process_time() - asker
+    used = meter.read()
     held_mb = resident_mb([pid])
     for each in watching:
         each.cancel()
@@ -116,30 +110,24 @@ async def _watched(
         watches=watches,
         opened_s=opened_s,
         last_ms=statistics.median(took) * 1e3,
-        node_ms=cpu / events * 1e3,
-        asker_ms=asker / events * 1e3,
+        node_ms=used.servers_s / events * 1e3,
+        asker_ms=used.asker_s / events * 1e3,
         node_mb=held_mb,
     )
 
 
 async def measured(options: argparse.Namespace) -> list[Figures]:
     """Measure the engines in turn."""
-    return [await measure(each, options.watches, options.events) for each in options.engines]
+    return [await measure(each, options) for each in options.engines]
 
 
-def main() -> int:
+def main() -> None:
     """Measure, and print."""
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    parser.add_argument("--watches", type=int, default=10_000)
-    parser.add_argument("--events", type=int, default=10)
-    parser.add_argument("--engines", type=names, default=("http2", "grpcio"))
-    parser.add_argument("--json", action="store_true")
+    parser = Options(__doc__, watches=10_000, events=10)
+    parser.add_names("--engines", ("http2", "grpcio"))
     options = parser.parse_args()
     report(run(measured(options)), as_json=options.json)
-    return 0
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main()

@@ -33,7 +33,7 @@ from urllib.error import URLError
 from urllib.request import urlopen
 
 import grpc.aio
-from figures import names, report, run, slices, tell
+from figures import Options, numbers, report, run, slices, tell
 from offsets import TENANT, commits
 from quorate.client import connect
 from quorate.plugin import keys
@@ -57,7 +57,7 @@ sys.exit(main())
 """
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class Rate:
     """What one number of workers gave in one way of asking: the medians of the rounds."""
 
@@ -164,19 +164,7 @@ async def measure(port: int, pid: int, workers: int, options: argparse.Namespace
             if number:
                 found[mode].append(figures)
     return [
-        Rate(
-            **{
-                "workers": workers,
-                "mode": mode,
-                **dict(
-                    zip(
-                        ("offsets_per_s", "capacity_per_s", "workers_us", "asker_us", "busiest"),
-                        map(statistics.median, zip(*rows, strict=True)),
-                        strict=True,
-                    )
-                ),
-            }
-        )
+        Rate(workers, mode, *map(statistics.median, zip(*rows, strict=True)))
         for mode, rows in found.items()
     ]
 
@@ -229,25 +217,18 @@ async def ask(
     return sent / took, sent / most, sum(cpu) / sent * 1e6, own / sent * 1e6, most / sum(cpu)
 
 
-def main() -> int:
+def main() -> None:
     """Measure, and print a table."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--workers", type=names, default=["1", "2"])
-    parser.add_argument("--shards", type=int, default=4)
-    parser.add_argument("--seconds", type=float, default=5.0, help="of each measurement")
-    parser.add_argument("--rounds", type=int, default=3)
-    parser.add_argument("--in-flight", type=int, default=8)
-    parser.add_argument("--directory", type=Path, help="a place on the disk that is measured")
-    parser.add_argument("--json", action="store_true")
+    parser = Options(__doc__, shards=4, seconds=(5.0, "of each measurement"), rounds=3, in_flight=8)
+    parser.add_argument("--workers", type=numbers, default=[1, 2])
     options = parser.parse_args()
     found: list[Rate] = []
-    for workers in map(int, options.workers):
+    for workers in options.workers:
         with machine(options.directory, workers, options.shards) as (program, port):
             found += run(measure(port, program.pid, workers, options))
         tell(f"{workers} workers measured")
     report(found, as_json=options.json)
-    return 0
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main()

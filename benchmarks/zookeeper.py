@@ -20,7 +20,7 @@ import sys
 import tempfile
 import time
 from collections import deque
-from collections.abc import Callable, Collection, Coroutine, Iterator, Sequence
+from collections.abc import Callable, Collection, Coroutine, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
@@ -29,8 +29,9 @@ from pathlib import Path
 from struct import Struct
 from typing import Any, Final, cast
 
-from figures import names, percentiles, report, resident_each_mb, run, tell
-from systems.system import MissingError, server_cpu_s
+from figures import Options, compared, report, run, tell
+from systems.asked import Asked, Row, row_of
+from systems.system import Meter, MissingError
 from systems.zookeeper import ZooKeeper
 
 sys.path.append(str(Path(__file__).parents[1]))
@@ -60,47 +61,16 @@ LOADS: Final = ("create", "set", "get", "multi", "watches", "sessions", "znodes"
 Request = tuple[int, bytes]
 
 
-@dataclass(frozen=True)
-class System:
+class System(Asked):
     """One of both: the clients' port of its leader, and its processes."""
-
-    name: str
-    address: str
-    pids: Sequence[int]
-    #: Returns what its servers logged.
-    said: Callable[[], str] = str
 
     async def connect(self) -> Peer:
         """Open a connection with a session."""
-        host, port = self.address.split(":")
-        peer = Peer(*await asyncio.open_connection(host, int(port), limit=1 << 24))
+        peer = Peer(*await self.open())
         peer.writer.write(_opening())
         async with asyncio.timeout(_SILENCE_S):
             await peer.frame()
         return peer
-
-    def cpu_s(self) -> float:
-        """Return the processor time that all its processes took until now."""
-        return server_cpu_s([*self.pids])
-
-    def memory_mb(self) -> float:
-        """Return what all its processes have resident."""
-        return sum(resident_each_mb(self.pids))
-
-
-@dataclass(frozen=True)
-class Row:
-    """What was measured of one of both."""
-
-    load: str
-    system: str
-    per_s: float
-    ratio: float
-    p50_ms: float
-    p99_ms: float
-    longest_ms: float
-    cpu_us: float
-    memory_mb: float
 
 
 class Asker(asyncio.Protocol):
@@ -181,23 +151,21 @@ class Loop:
 
     async def measure(self, system: System, seconds: float) -> Row:
         """Send for some seconds."""
-        host, port = system.address.split(":")
-        loop, began_s, cpu_s = asyncio.get_running_loop(), time.perf_counter(), system.cpu_s()
-        askers: list[Asker] = []
-        for number in range(self.connections):
+        loop, meter, began_s = asyncio.get_running_loop(), Meter(system.pids), time.perf_counter()
+
+        async def begin(number: int) -> Asker:
             asker = Asker(self.requests(number), self.depth, began_s + seconds)
-            await loop.create_connection(partial(_same, asker), host, int(port))
-            askers.append(asker)
+            await loop.create_connection(lambda: asker, *system.host_and_port)
+            return asker
+
+        askers = [await begin(number) for number in range(self.connections)]
         async with asyncio.timeout(seconds + _SILENCE_S):
             await asyncio.gather(*(asker.done for asker in askers))
-        passed_s, cpu_s = time.perf_counter() - began_s, system.cpu_s() - cpu_s
+        used = meter.read()
         took = [each for asker in askers for each in asker.took]
         longest_s = max(asker.longest_s for asker in askers)
-        return _row(self.load, system, took, len(took) * self.weight, passed_s, cpu_s, longest_s)
-
-
-def _same(asker: Asker) -> Asker:
-    return asker
+        done = len(took) * self.weight
+        return row_of(self.load, system, took, used, done=done, longest_s=longest_s)
 
 
 def _opening() -> bytes:
@@ -231,7 +199,7 @@ async def watches(system: System, many: int) -> Row:
         for _ in paths:
             await client.frame()
     took: list[float] = []
-    cpu_s, began_s = system.cpu_s(), time.perf_counter()
+    meter, began_s = Meter(system.pids), time.perf_counter()
 
     async def heard(client: Peer) -> None:
         for _ in paths:
@@ -241,10 +209,10 @@ async def watches(system: System, many: int) -> Row:
     for path in paths:
         writer.send(Op.SET_DATA, set_data(path, DATA))
     await asyncio.gather(*map(heard, clients))
-    passed_s, cpu_s = time.perf_counter() - began_s, system.cpu_s() - cpu_s
+    used = meter.read()
     for client in (*clients, writer):
         client.writer.close()
-    return _row(f"{many:,} watches fired", system, took, len(took), passed_s, cpu_s)
+    return row_of(f"{many:,} watches fired", system, took, used)
 
 
 async def sessions(system: System, many: int) -> Row:
@@ -262,23 +230,23 @@ async def sessions(system: System, many: int) -> Row:
         due.extend((now_s + _PING_S, client) for client in clients)
         return len(clients)
 
-    began_s = time.perf_counter()
+    opening = Meter(())
     for start in range(0, many, MANY):
-        opened = (system.connect() for _ in range(min(MANY, many - start)))
+        connecting = (system.connect() for _ in range(min(MANY, many - start)))
         now_s = time.perf_counter()
-        due.extend((now_s + _PING_S, client) for client in await asyncio.gather(*opened))
+        due.extend((now_s + _PING_S, client) for client in await asyncio.gather(*connecting))
         await ping()
-    opened_s = time.perf_counter() - began_s
+    opened = opening.read()
     ends_s = time.perf_counter() + _SESSION_MS / 1_000 + 5
-    cpu_s, pings = system.cpu_s(), 0
+    meter, pings = Meter(system.pids), 0
     while time.perf_counter() < ends_s:
         pings += await ping()
         await asyncio.sleep(0.1)
-    cpu_s = system.cpu_s() - cpu_s
-    found = _row(f"{many:,} sessions", system, [opened_s / many], many, opened_s, 0)
+    cpu_us, _ = meter.read().each_us(pings)
+    found = row_of(f"{many:,} sessions", system, [opened.seconds / many], opened, done=many)
     for _, client in due:
         client.writer.close()
-    return replace(found, cpu_us=cpu_s / pings * 1e6)
+    return replace(found, cpu_us=cpu_us)
 
 
 async def znodes(system: System, many: int) -> Row:
@@ -287,8 +255,7 @@ async def znodes(system: System, many: int) -> Row:
     parents = [f"/bench/p{number}" for number in range(-(-many // 10_000))]
     for parent in parents:
         await peer.ask(Op.CREATE, create(parent))
-    cpu_s, began_s = system.cpu_s(), time.perf_counter()
-    numbers = iter(range(many))
+    meter, numbers = Meter(system.pids), iter(range(many))
     flying = 0
     while True:
         batch = [number for number, _ in zip(numbers, range(BATCH), strict=False)]
@@ -301,9 +268,9 @@ async def znodes(system: System, many: int) -> Row:
             flying -= 1
         elif not batch:
             break
-    passed_s, cpu_s = time.perf_counter() - began_s, system.cpu_s() - cpu_s
+    used = meter.read()
     peer.writer.close()
-    return _row(f"{many:,} znodes", system, [passed_s], many, passed_s, cpu_s)
+    return row_of(f"{many:,} znodes", system, [used.seconds], used, done=many)
 
 
 def loops(only: Collection[str]) -> Iterator[Loop]:
@@ -390,56 +357,22 @@ async def measure(system: System, options: argparse.Namespace) -> list[Row]:
     return found
 
 
-def _row(
-    load: str,
-    system: System,
-    took: Sequence[float],
-    done: int,
-    passed_s: float,
-    cpu_s: float,
-    longest_s: float = 0,
-) -> Row:
-    p50_ms, p99_ms = percentiles([*took, *took])
-    return Row(
-        load,
-        system.name,
-        done / passed_s,
-        0,
-        p50_ms,
-        p99_ms,
-        longest_s * 1e3,
-        cpu_s / done * 1e6,
-        system.memory_mb(),
-    )
-
-
 async def compare(options: argparse.Namespace) -> list[Row]:
     """Measure both, one after the other."""
     rows: list[Row] = []
-    with tempfile.TemporaryDirectory() as directory:
+    with tempfile.TemporaryDirectory(dir=options.directory) as directory:
         for number, start in enumerate((stock, quorate)):
             with ExitStack() as alone:
                 system = alone.enter_context(start(Path(directory, str(number))))
                 if system is not None:
                     rows += await measure(system, options)
-    rate = {row.load: row.per_s for row in rows if row.system != "Quorate"}
-    return [
-        replace(row, ratio=row.per_s / rate[row.load])
-        if row.system == "Quorate" and row.load in rate
-        else row
-        for row in rows
-    ]
+    return compared(rows, "Quorate")
 
 
 def main() -> None:
     """Measure both, and print what was found."""
-    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    parser.add_argument("--only", type=names, default=list(LOADS))
-    parser.add_argument("--seconds", type=float, default=5.0)
-    parser.add_argument("--watches", type=int, default=10_000)
-    parser.add_argument("--sessions", type=int, default=10_000)
-    parser.add_argument("--znodes", type=int, default=100_000)
-    parser.add_argument("--json", action="store_true")
+    parser = Options(__doc__, seconds=5.0, watches=10_000, sessions=10_000, znodes=100_000)
+    parser.add_names("--only", LOADS)
     options = parser.parse_args()
     report(run(compare(options)), as_json=options.json)
 

@@ -47,7 +47,10 @@ PARTS: Final = (
     ("What servicers and controllers hold", ("node", "complaints")),
     ("Ports of a plugin's own", ("ports", "../http1/messages")),
     ("How to refuse", ("outcomes",)),
-    ("Helpers for batches and updates", ("batches", "gathering", "invalid_items", "updates")),
+    (
+        "Helpers for batches and updates",
+        ("batches", "columns", "gathering", "invalid_items", "updates"),
+    ),
     ("How services are bound and called", ("services", "../http2/grpc/context")),
     ("What commands of the command line hold", ("console",)),
 )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Collection
+from contextlib import AsyncExitStack
 from itertools import cycle
 from typing import Any, Final
 
@@ -25,6 +26,7 @@ from systems.system import (
     AttemptFailedError,
     Load,
     Took,
+    batches,
     values,
 )
 
@@ -49,7 +51,7 @@ class Etcd:
         self.revive: Final = nodes.revive
         self._has_sessions: Final = not OF_SESSIONS.isdisjoint(kinds)
         self._leader = ""
-        self._channels: list[grpc.aio.Channel] = []
+        self._channels: Final = AsyncExitStack()
         self._kv: Any = None
         self._nodes: Any = None
         self._asked: Any = None
@@ -63,10 +65,11 @@ class Etcd:
         """Connect to the leader, and to all nodes for `write`."""
         leader = self.nodes.addresses[await asyncio.to_thread(self.leader)]
         self._leader = leader
-        self._kv = Stub(self._channel(leader), _KV)
-        self._nodes = cycle(
-            [Stub(self._channel(address), _KV) for address in self.nodes.addresses.values()]
-        )
+        self._kv, *others = [
+            Stub(await self._channels.enter_async_context(channel(address)), _KV)
+            for address in (leader, *self.nodes.addresses.values())
+        ]
+        self._nodes = cycle(others)
         self._asked = next(self._nodes)
         for request in self._batches(BATCH):
             await self._kv.Txn(request, timeout=30)
@@ -75,9 +78,7 @@ class Etcd:
 
     async def disconnect(self) -> None:
         """End the connections."""
-        for each in self._channels:
-            await each.close(None)
-        self._channels.clear()
+        await self._channels.aclose()
 
     def load(self, kind: str) -> Load | None:
         """Return a load of a kind, or None."""
@@ -89,18 +90,16 @@ class Etcd:
             case "small":
                 return calls(self._kv.Txn, self._batches(SMALL))
             case "read" | "read of all":
-                requests = [rpc.RangeRequest(key=_key(at)) for at in range(KEYS)]
                 of_all = in_turn(self._nodes, "Range")
-                return calls(self._kv.Range if kind == "read" else of_all, requests)
+                return calls(self._kv.Range if kind == "read" else of_all, _gets())
             case "writes of many":
                 return askers(self._leader, "/etcdserverpb.KV/Put", self._puts())
             case "reads of many":
-                requests = [rpc.RangeRequest(key=_key(at)) for at in range(KEYS)]
-                return askers(self._leader, "/etcdserverpb.KV/Range", requests)
-            case "reads":
-                return calls(self._kv.Txn, _ranges(), pairs=READS_A_CALL)
-            case "reads of all":
-                return calls(in_turn(self._nodes, "Txn"), _ranges(), pairs=READS_A_CALL)
+                return askers(self._leader, "/etcdserverpb.KV/Range", _gets())
+            case "reads" | "reads of all":
+                of_all = in_turn(self._nodes, "Txn")
+                asked = self._kv.Txn if kind == "reads" else of_all
+                return calls(asked, _ranges(), pairs=READS_A_CALL)
             case "sessions":
                 return calls(self._kv.Txn, _session_batches(), pairs=BATCH)
             case "conditional":
@@ -115,10 +114,6 @@ class Etcd:
         except grpc.RpcError as error:
             self._asked = next(self._nodes)
             raise AttemptFailedError from error
-
-    def _channel(self, address: str) -> grpc.aio.Channel:
-        self._channels.append(channel(address))
-        return self._channels[-1]
 
     def _conditional(self) -> Load:
         """Put each session only if it was created when it was, as a transaction of comparisons."""
@@ -150,10 +145,7 @@ class Etcd:
 
     def _batches(self, size: int) -> list[rpc.TxnRequest]:
         puts = [rpc.RequestOp(request_put=put) for put in self._puts()]
-        return [
-            rpc.TxnRequest(success=puts[first : first + size])
-            for first in range(0, KEYS - size + 1, size)
-        ]
+        return [rpc.TxnRequest(success=some) for some in batches(puts, size)]
 
 
 def _session_batches() -> list[rpc.TxnRequest]:
@@ -163,22 +155,16 @@ def _session_batches() -> list[rpc.TxnRequest]:
         )
         for at, value in enumerate(values(SESSIONS, SESSION_BYTES))
     ]
-    return [
-        rpc.TxnRequest(success=puts[first : first + BATCH])
-        for first in range(0, SESSIONS - BATCH + 1, BATCH)
-    ]
+    return [rpc.TxnRequest(success=some) for some in batches(puts, BATCH)]
+
+
+def _gets() -> list[rpc.RangeRequest]:
+    return [rpc.RangeRequest(key=_key(at)) for at in range(KEYS)]
 
 
 def _ranges() -> list[rpc.TxnRequest]:
-    return [
-        rpc.TxnRequest(
-            success=[
-                rpc.RequestOp(request_range=rpc.RangeRequest(key=_key(at)))
-                for at in range(first, first + READS_A_CALL)
-            ]
-        )
-        for first in range(0, KEYS, READS_A_CALL)
-    ]
+    gets = [rpc.RequestOp(request_range=each) for each in _gets()]
+    return [rpc.TxnRequest(success=some) for some in batches(gets, READS_A_CALL)]
 
 
 def _key(number: int) -> bytes:

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import Final
 
-from systems.system import System, server_cpu_s
+from systems.system import Meter, System
 
 #: A system is warm when its best rate rose by at most this factor over this number of windows.
 RISES: Final = 1.03
@@ -42,11 +42,10 @@ async def measure(system: System, kind: str, in_flight: int, seconds: float) -> 
         return None
     await load.run(in_flight, seconds / 4)
     gc.collect()
-    pids = system.pids()
-    servers, asker = server_cpu_s(pids), time.process_time()
+    meter = Meter(system.pids())
     took = await load.run(in_flight, seconds)
-    asker = took.askers_s or time.process_time() - asker
-    servers = server_cpu_s(pids) - servers
+    used = meter.read()
+    asker_s = took.askers_s or used.asker_s
     if len(took.latencies_s) < 2:
         raise RuntimeError(f"{system.name} answered no {kind}; {took.failures} failed")
     pairs = len(took.latencies_s) * load.pairs
@@ -55,9 +54,9 @@ async def measure(system: System, kind: str, in_flight: int, seconds: float) -> 
         per_s=pairs / took.seconds,
         p50_ms=cut[49] * 1e3,
         p99_ms=cut[98] * 1e3,
-        server_us=servers / pairs * 1e6,
-        asker_us=asker / pairs * 1e6,
-        asker_share=0.0 if took.askers_s else asker / took.seconds,
+        server_us=used.servers_s / pairs * 1e6,
+        asker_us=asker_s / pairs * 1e6,
+        asker_share=0.0 if took.askers_s else asker_s / took.seconds,
         failures=took.failures,
     )
 
@@ -78,14 +77,6 @@ async def warm_up(system: System, kind: str, in_flight: int) -> bool:
 
 def middle(of: Sequence[Figures]) -> Figures:
     """Return the medians of the rounds."""
-    columns = {
-        name: statistics.median(values)
-        for name, values in _columns(of).items()
-        if name != "failures"
-    }
-    return Figures(**columns, failures=sum(each.failures for each in of))
-
-
-def _columns(of: Sequence[Figures]) -> dict[str, list[float]]:
     rows = [asdict(each) for each in of]
-    return {name: [row[name] for row in rows] for name in rows[0]}
+    columns = {name: statistics.median(row[name] for row in rows) for name in rows[0]}
+    return Figures(**{**columns, "failures": sum(each.failures for each in of)})

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Collection, Sequence
-from contextlib import AsyncExitStack, ExitStack
-from importlib.metadata import version
+from contextlib import AsyncExitStack
 from itertools import cycle
 from pathlib import Path
 from typing import Any, Final
@@ -24,6 +23,7 @@ from quorate_mqtt.v1 import sessions_pb2
 
 from systems.askers import askers
 from systems.closed_loop import calls, channel, closed_loop, in_turn
+from systems.processes import Served
 from systems.system import (
     ATTEMPT_S,
     KEYS,
@@ -34,17 +34,19 @@ from systems.system import (
     AttemptFailedError,
     Load,
     Took,
+    batches,
     values,
 )
 
 BATCH: Final = 1_000
+_KV: Final = kv_pb2.DESCRIPTOR.services_by_name["KvService"]
 _TENANT: Final = "acme"
 _BROKER: Final = "broker-1"
 #: Of the row of a session, beside the payload.
 _ROW_BYTES: Final = 62
 
 
-class Quorate:
+class Quorate(Served):
     """`quorate serve` with its default settings: heartbeats of 100 ms, elections from 500 ms on.
 
     The plugin `mqtt` is enabled only when sessions are asked for.
@@ -57,18 +59,14 @@ class Quorate:
     engine = "http2"
 
     def __init__(self, directory: Path, kinds: Collection[str]) -> None:
-        self.version = version("quorate")
+        super().__init__()
         self._has_sessions: Final = not OF_SESSIONS.isdisjoint(kinds)
         plugins = ["mqtt"] if self._has_sessions else []
         settings = {"rpc": {"engine": self.engine}}
-        self._cluster: Final = Cluster(
-            directory, plugins=plugins, settings=settings, tls=self.encrypted
-        )
+        self._cluster = Cluster(directory, plugins=plugins, settings=settings, tls=self.encrypted)
         self._connected: Final = AsyncExitStack()
         self._sessions: Any = None
         self._epoch = 0
-        self._exit: Final = ExitStack()
-        self._channels: list[grpc.aio.Channel] = []
         self._client: AsyncClient | None = None
         self._address = ""
         self._leader: Any = None
@@ -81,42 +79,15 @@ class Quorate:
         if self.encrypted:
             self._cluster.ask_callers()
 
-    def close(self) -> None:
-        """End the nodes."""
-        self._exit.close()
-
-    def pids(self) -> list[int]:
-        """Return the processes of the nodes that run."""
-        return [node.pid for node in self._cluster.nodes.values() if node.runs]
-
-    def leader(self) -> str:
-        """Wait for a leader, and return its name."""
-        return self._cluster.leader().name
-
-    def kill(self, node: str) -> None:
-        """Kill a node as `kill -9` does."""
-        self._cluster.nodes[node].kill()
-
-    def revive(self, node: str) -> None:
-        """Start a node again, and wait until it serves."""
-        self._cluster.nodes[node].start()
-        self._cluster.nodes[node].ready()
-
     async def connect(self) -> None:
         """Connect to the leader, and to all nodes for `write`."""
         leader = await asyncio.to_thread(self.leader)
         self._address = self._cluster.nodes[leader].address
-        self._leader = Stub(
-            self._channel(self._address),
-            kv_pb2.DESCRIPTOR.services_by_name["KvService"],
-        )
-        self._client = connect(self._cluster.endpoints, tls=self._cluster.tls)
-        self._nodes = cycle(
-            [
-                Stub(self._channel(node.address), kv_pb2.DESCRIPTOR.services_by_name["KvService"])
-                for node in self._cluster.nodes.values()
-            ]
-        )
+        self._leader = await self._stub(self._address, _KV)
+        client = connect(self._cluster.endpoints, tls=self._cluster.tls)
+        self._client = await self._connected.enter_async_context(client)
+        nodes = self._cluster.nodes.values()
+        self._nodes = cycle([await self._stub(node.address, _KV) for node in nodes])
         self._asked = next(self._nodes)
         for request in _batches():
             await self._leader.PutBatch(request, timeout=10)
@@ -126,12 +97,7 @@ class Quorate:
     async def disconnect(self) -> None:
         """End the connections."""
         await self._connected.aclose()
-        if self._client is not None:
-            await self._client.close()
-            self._client = None
-        for each in self._channels:
-            await each.close(None)
-        self._channels.clear()
+        self._client = None
 
     def load(self, kind: str) -> Load | None:
         """Return a load of a kind, or None."""
@@ -143,21 +109,15 @@ class Quorate:
             case "lanes":
                 return self._lanes()
             case "read" | "read of all":
-                requests = [kv_pb2.GetPairRequest(key=_key(at)) for at in range(KEYS)]
                 of_all = in_turn(self._nodes, "Get")
-                return calls(self._leader.Get if kind == "read" else of_all, requests)
+                return calls(self._leader.Get if kind == "read" else of_all, _gets())
             case "writes of many" if not self.encrypted:
                 return askers(self._address, "/quorate.v1.KvService/Put", _puts())
             case "reads of many" if not self.encrypted:
-                requests = [kv_pb2.GetPairRequest(key=_key(at)) for at in range(KEYS)]
-                return askers(self._address, "/quorate.v1.KvService/Get", requests)
+                return askers(self._address, "/quorate.v1.KvService/Get", _gets())
             case "reads" | "reads of all":
-                many = [
-                    kv_pb2.GetPairsRequest(
-                        keys=[_key(at) for at in range(first, first + READS_A_CALL)]
-                    )
-                    for first in range(0, KEYS, READS_A_CALL)
-                ]
+                keys = batches([_key(at) for at in range(KEYS)], READS_A_CALL)
+                many = [kv_pb2.GetPairsRequest(keys=some) for some in keys]
                 of_all = in_turn(self._nodes, "GetBatch")
                 return calls(
                     self._leader.GetBatch if kind == "reads" else of_all, many, pairs=READS_A_CALL
@@ -184,10 +144,8 @@ class Quorate:
     async def _register(self, client: AsyncClient) -> None:
         """Connect to the leader of the sessions, and connect each of them through a broker."""
         leader = await asyncio.to_thread(self._cluster.leader, "mqtt/0")
-        self._sessions = Stub(
-            self._channel(leader.address),
-            sessions_pb2.DESCRIPTOR.services_by_name["SessionService"],
-        )
+        service = sessions_pb2.DESCRIPTOR.services_by_name["SessionService"]
+        self._sessions = await self._stub(leader.address, service)
         await client.execute(CreateTenant(name=_TENANT), Tenant)
         registering = client.brokers.registered(_BROKER, "peers", roles=["mqtt"])
         registration = await self._connected.enter_async_context(registering)
@@ -210,12 +168,8 @@ class Quorate:
             for at, payload in enumerate(_payloads())
         ]
         return [
-            sessions_pb2.ConnectSessions(
-                broker=_BROKER,
-                broker_epoch=self._epoch,
-                connections=connections[first : first + BATCH],
-            )
-            for first in range(0, SESSIONS, BATCH)
+            sessions_pb2.ConnectSessions(broker=_BROKER, broker_epoch=self._epoch, connections=some)
+            for some in batches(connections, BATCH)
         ]
 
     def _conditional(self) -> Load:
@@ -248,10 +202,10 @@ class Quorate:
             ]
         )
 
-    def _channel(self, address: str) -> grpc.aio.Channel:
+    async def _stub(self, address: str, service: Any) -> Any:
         tls = self._cluster.tls
-        self._channels.append(channel(address, None if tls is None else tls.credentials()))
-        return self._channels[-1]
+        opened = channel(address, None if tls is None else tls.credentials())
+        return Stub(await self._connected.enter_async_context(opened), service)
 
     def _lanes(self) -> Load:
         if self._client is None:
@@ -296,9 +250,12 @@ def _puts() -> list[kv_pb2.PutPair]:
     return [kv_pb2.PutPair(key=_key(at), value=value) for at, value in enumerate(values(KEYS))]
 
 
+def _gets() -> list[kv_pb2.GetPairRequest]:
+    return [kv_pb2.GetPairRequest(key=_key(at)) for at in range(KEYS)]
+
+
 def _batches() -> list[kv_pb2.PutPairs]:
-    puts = _puts()
-    return [kv_pb2.PutPairs(pairs=puts[first : first + BATCH]) for first in range(0, KEYS, BATCH)]
+    return [kv_pb2.PutPairs(pairs=some) for some in batches(_puts(), BATCH)]
 
 
 def _key(number: int) -> bytes:

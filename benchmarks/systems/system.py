@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import os
 import random
-from collections.abc import Awaitable, Callable
+import time
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final, Protocol
+from typing import Final, NamedTuple, Protocol, TypeVar
+
+E = TypeVar("E")
 
 NODES: Final = ("node1", "node2", "node3")
 KEYS: Final = 10_000
@@ -105,7 +108,39 @@ def values(count: int, size: int = VALUE_BYTES) -> list[bytes]:
     return [rng.randbytes(size) for _ in range(count)]
 
 
-def server_cpu_s(pids: list[int]) -> float:
+def batches(sequence: Sequence[E], size: int) -> list[Sequence[E]]:
+    """Cut a sequence into pieces of one size, without what is left over."""
+    return [sequence[first : first + size] for first in range(0, len(sequence) - size + 1, size)]
+
+
+class Used(NamedTuple):
+    """What passed, and what servers and the process that asks took of the processors meanwhile."""
+
+    seconds: float
+    servers_s: float
+    asker_s: float
+
+    def each_us(self, count: int) -> tuple[float, float]:
+        """Return the processor time of the servers, and of the asker, for one of so many."""
+        return self.servers_s / count * 1e6, self.asker_s / count * 1e6
+
+
+class Meter:
+    """Measures servers and this process from here on."""
+
+    def __init__(self, pids: Iterable[int]) -> None:
+        self._pids: Final = [*pids]
+        self._before: Final = self._now()
+
+    def read(self) -> Used:
+        """Return what was used until now."""
+        return Used(*(now - was for now, was in zip(self._now(), self._before, strict=True)))
+
+    def _now(self) -> tuple[float, float, float]:
+        return time.perf_counter(), server_cpu_s(self._pids), time.process_time()
+
+
+def server_cpu_s(pids: Iterable[int]) -> float:
     """Return the processor time that processes took until now, in user and system mode."""
     total = 0
     for pid in pids:

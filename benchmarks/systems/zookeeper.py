@@ -3,25 +3,20 @@
 from __future__ import annotations
 
 import asyncio
-import os
 import shutil
-import signal
 import socket
 from collections.abc import Collection
-from contextlib import ExitStack, suppress
+from contextlib import suppress
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import Any, Final
 
 from quorate.testing.ports import HeldPort
-from quorate.testing.program import Program
 from quorate.testing.waiting import until
 
+from systems.processes import Programs
 from systems.system import NODES, OF_SESSIONS, Load, MissingError
 from tests.support import maven
-
-if TYPE_CHECKING:
-    from systems.zookeeper_session import Session
 
 #: Debian's, where Maven fetches no newer one.
 _JARS: Final = Path("/usr/share/java")
@@ -42,7 +37,7 @@ clientPortListenBacklog=1024
 """
 
 
-class ZooKeeper:
+class ZooKeeper(Programs):
     """It runs with the timing that Debian ships, ticks of 2 s, and with fsync on.
 
     As many connections may wait for it as for Quorate: with its own 50, some of a hundred that are
@@ -52,13 +47,10 @@ class ZooKeeper:
     name = "ZooKeeper"
 
     def __init__(self, directory: Path, kinds: Collection[str]) -> None:
-        self.version = ""
+        super().__init__(directory)
         self._has_sessions: Final = not OF_SESSIONS.isdisjoint(kinds)
-        self._directory: Final = directory
-        self._exit: Final = ExitStack()
-        self._programs: Final[dict[str, Program]] = {}
         self._ports: Final[dict[str, int]] = {}
-        self._session: Session | None = None
+        self._session: Any = None
         self._class_path = ""
 
     def start(self) -> None:
@@ -72,26 +64,17 @@ class ZooKeeper:
             for number, name in enumerate(NODES, 1)
         )
         for number, name in enumerate(NODES, 1):
-            directory = self._directory / name
+            directory = self.directory / name
             directory.mkdir(parents=True)
             (directory / "myid").write_text(str(number))
             self._ports[name] = held[name][0].number
             self._file(name).write_text(
                 _SETTINGS.format(directory=directory, client=self._ports[name], members=members)
             )
-            self._programs[name] = Program(name, self._directory / f"{name}.log")
-            self._exit.callback(self._programs[name].close)
+            self._add(name)
         for name in NODES:
             self._run(name)
-        until(lambda: all(self._role(name) for name in NODES) or None)
-
-    def close(self) -> None:
-        """End the nodes."""
-        self._exit.close()
-
-    def pids(self) -> list[int]:
-        """Return the processes of the nodes that run."""
-        return [program.pid for program in self._programs.values() if program.runs]
+        until(lambda: all(map(self._serves, NODES)) or None)
 
     def leader(self) -> str:
         """Wait for a leader, and return its name."""
@@ -105,15 +88,6 @@ class ZooKeeper:
     def address(self, node: str) -> str:
         """Return where a node serves clients."""
         return f"127.0.0.1:{self._ports[node]}"
-
-    def kill(self, node: str) -> None:
-        """Kill a node as `kill -9` does."""
-        self._programs[node].end(signal.SIGKILL)
-
-    def revive(self, node: str) -> None:
-        """Start a node again, and wait until it serves."""
-        self._run(node)
-        until(lambda: self._role(node))
 
     async def connect(self) -> None:
         """Connect to the leader, and to all nodes for `write`."""
@@ -134,27 +108,23 @@ class ZooKeeper:
 
     def load(self, kind: str) -> Load | None:
         """Return a load of a kind, or None."""
-        return self._connected().load(kind)
+        found: Load | None = self._session.load(kind)
+        return found
 
     async def write(self) -> None:
         """Write one value through some node."""
-        await self._connected().write()
+        await self._session.write()
 
-    def _connected(self) -> Session:
-        if self._session is None:
-            raise RuntimeError("connect() comes first")
-        return self._session
-
-    def _run(self, name: str) -> None:
+    def _command(self, name: str) -> list[str]:
         # Warnings only, among them those of slow syncs.
         log = "-Dorg.slf4j.simpleLogger.defaultLogLevel=warn"
-        self._programs[name].start(
-            ["java", "-Xmx1g", log, "-cp", self._class_path, _MAIN, str(self._file(name))],
-            {**os.environ},
-        )
+        return ["java", "-Xmx1g", log, "-cp", self._class_path, _MAIN, str(self._file(name))]
+
+    def _serves(self, name: str) -> bool:
+        return self._role(name) is not None
 
     def _file(self, name: str) -> Path:
-        return self._directory / f"{name}.cfg"
+        return self.directory / f"{name}.cfg"
 
     def _role(self, name: str) -> str | None:
         """Return `leader` or `follower`; None when it does not serve."""

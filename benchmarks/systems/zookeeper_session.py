@@ -25,6 +25,7 @@ from systems.system import (
     AttemptFailedError,
     Load,
     Took,
+    batches,
     values,
 )
 
@@ -71,30 +72,21 @@ class Session:
 
     def load(self, kind: str) -> Load | None:
         """As in `System`."""
+        paths = [_path(at) for at in range(KEYS)]
         match kind:
             case "write":
                 return self._load([(each,) for each in _sets()])
             case "batch":
-                sets = _sets()
-                firsts = range(0, KEYS - BATCH + 1, BATCH)
-                return self._load(
-                    [(PreparedMulti(sets[first : first + BATCH]),) for first in firsts],
-                    pairs=BATCH,
-                )
+                multis = [(PreparedMulti(some),) for some in batches(_sets(), BATCH)]
+                return self._load(multis, pairs=BATCH)
             case "read":
-                paths = [_path(at) for at in range(KEYS)]
                 return self._load([(Sync(path), GetData(path, None)) for path in paths])
             case "reads":
-                return self._load(
-                    [
-                        (
-                            Sync(_path(first)),
-                            *(GetData(_path(first + at), None) for at in range(READS_A_CALL)),
-                        )
-                        for first in range(0, KEYS, READS_A_CALL)
-                    ],
-                    pairs=READS_A_CALL,
-                )
+                many = [
+                    (Sync(some[0]), *(GetData(path, None) for path in some))
+                    for some in batches(paths, READS_A_CALL)
+                ]
+                return self._load(many, pairs=READS_A_CALL)
             case "sessions":
                 multis = [(PreparedMulti(each),) for each in _session_sets()]
                 return self._load(multis, pairs=BATCH)
@@ -248,12 +240,12 @@ def _sets() -> list[Any]:
     return [SetData(_path(at), value, -1) for at, value in enumerate(values(KEYS))]
 
 
-def _session_sets() -> list[list[Any]]:
+def _session_sets() -> list[Sequence[Any]]:
     sets = [
         SetData(_path(at, _SESSIONS), value, -1)
         for at, value in enumerate(values(SESSIONS, SESSION_BYTES))
     ]
-    return [sets[first : first + BATCH] for first in range(0, SESSIONS - BATCH + 1, BATCH)]
+    return batches(sets, BATCH)
 
 
 def _path(number: int, root: str = _ROOT) -> str:

@@ -137,7 +137,7 @@ class Node:
         self.configured = dict(shards)
         self.catalog = cluster.catalog
         self.peer = Peer(name, ord(name))
-        self.log_disk = MemoryDisk()
+        self.log_disk = MemoryDisk(of_log=True)
         self.witnesses = MemoryWitnesses()
         self.homes: dict[object, MemoryHome] = {}
         self.notes = MemoryNotes()
@@ -181,6 +181,11 @@ class Node:
             failed=self.failures.append,
         )
         self.run(lambda: self.shards.open(self.cluster.first, self.submit, self._new_shard))
+
+    def stop(self) -> None:
+        for home in self.homes.values():
+            home.stop()
+        self.kill()
 
     def kill(self) -> None:
         self.loop.end()

@@ -58,3 +58,10 @@ def test_witnesses() -> None:
 
     assert witness.encode(DURABLE).hex() == stored
     assert witness.decode(bytes.fromhex(stored)) == DURABLE
+
+
+def test_applied_indexes() -> None:
+    stored = GOLDEN["applied"]["value"]
+
+    assert witness.encode_applied(2**40 + 3).hex() == stored
+    assert witness.decode_applied(bytes.fromhex(stored)) == 2**40 + 3

@@ -56,7 +56,7 @@ class Browser:
         return str(found[_ELEMENT])
 
     def click(self, xpath: str) -> None:
-        self.ask("POST", f"/element/{self.element(xpath)}/click")
+        self._act("POST", xpath, "click")
 
     def follow(self, text: str) -> None:
         """Click on the first link with this text."""
@@ -64,8 +64,7 @@ class Browser:
 
     def write(self, name: str, text: str) -> None:
         """Write into the field of a form."""
-        field = self.element(f"//input[@name='{name}']")
-        self.ask("POST", f"/element/{field}/value", text=text)
+        self._act("POST", f"//input[@name='{name}']", "value", text=text)
 
     def keys(self, text: str) -> None:
         """Press keys, wherever the focus is."""
@@ -83,7 +82,19 @@ class Browser:
 
     def said(self, xpath: str) -> str:
         """Return the text of an element."""
-        return str(self.ask("GET", f"/element/{self.element(xpath)}/text"))
+        return str(self._act("GET", xpath, "text"))
+
+    def _act(self, method: str, xpath: str, action: str, **said: object) -> Any:
+        """Do something with an element, once it is on the page that is being opened, and stays."""
+
+        def done() -> tuple[Any] | None:
+            try:
+                return (self.ask(method, f"/element/{self.element(xpath)}/{action}", **said),)
+            except HTTPError:
+                return None
+
+        [found] = until(done)
+        return found
 
     @property
     def text(self) -> str:

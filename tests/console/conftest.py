@@ -11,12 +11,20 @@ from tests.console.browser import Browser, browser
 
 
 @pytest.fixture(scope="module")
-def chromium(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
+def window(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
     driver = shutil.which("chromedriver")
     if driver is None:
         pytest.skip("chromedriver is not installed: Debian has it in the package chromium-driver")
-    with browser(driver, tmp_path_factory.mktemp("chromium")) as chromium:
-        yield chromium
+    with browser(driver, tmp_path_factory.mktemp("chromium")) as window:
+        yield window
+
+
+@pytest.fixture
+def chromium(window: Browser) -> Browser:
+    # The page of an earlier test asks for itself again, and its node may be gone.
+    window.open("about:blank")
+    window.logged()
+    return window
 
 
 @pytest.fixture(scope="session")

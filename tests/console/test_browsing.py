@@ -13,6 +13,7 @@ from kazoo.security import make_acl, make_digest_acl
 from quorate.client import Client
 from quorate.testing.cluster import Cluster
 from quorate.testing.ports import free_ports
+from quorate.testing.waiting import until
 
 from tests.console.browser import DESKTOP, Browser
 
@@ -168,18 +169,21 @@ def test_the_pages_can_be_used_by_everybody(
 
 
 def test_pages_are_read_and_browsed_without_scripts(root: str, chromium: Browser) -> None:
+    def says(xpath: str, text: str) -> None:
+        until(lambda: text in chromium.said(xpath) or None)
+
     chromium.size(*DESKTOP)
     with chromium.without_scripts():
         chromium.open(root)
         for link in ("Znodes", "/app", "/app/child-000"):
             chromium.follow(link)
         # A driver runs scripts of its own all the same: it is asked for the text of elements.
-        assert "/app/child-000" in chromium.said("//main")
-        assert "without scripts it is not renewed" in chromium.said("//main")
+        says("//main", "/app/child-000")
+        says("//main", "without scripts it is not renewed")
         chromium.follow("Pairs")
         chromium.follow("wide/")
         chromium.write("find", "wide/05")
         chromium.click("//button[text()='Find']")
-        assert "10 rows" in chromium.said("//main")
-        assert "wide/059/" in chromium.said("//tbody")
+        says("//main", "10 rows")
+        says("//tbody", "wide/059/")
         assert "wide/060/" not in chromium.said("//tbody")

@@ -13,7 +13,7 @@ from quorate.node.node import Node
 from quorate.plugin.advanced import Stub
 from quorate.plugin.shard_id import METADATA
 from quorate.shards.snapshots.backup import Backup, read
-from quorate.shards.snapshots.parts import BackupError, BackupTarget, FilePart
+from quorate.shards.snapshots.parts import BackupError, BackupTarget
 from quorate.testing.installed import catalog_of
 from quorate.v1 import admin_pb2
 from quorate.v1.admin_pb2 import BackupRequest
@@ -33,10 +33,7 @@ async def save(address: str, directory: Path) -> None:
         async for each in Stub(
             channel, admin_pb2.DESCRIPTOR.services_by_name["AdminService"]
         ).Backup(BackupRequest()):
-            part = FilePart(
-                path=each.path, offset=each.offset, content=each.content, size=each.size
-            )
-            await asyncio.to_thread(target.take, part)
+            await asyncio.to_thread(target.take, each)
 
 
 def bring_back(directory: Path, settings: Settings) -> None:

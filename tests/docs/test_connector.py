@@ -108,13 +108,9 @@ def test_the_definitions_that_are_shown_are_what_their_types_want() -> None:
     types = {each.name: each for each in SHIPPED}
     read = definition_in(PAGE)
 
-    validation.check_definition(
-        CreateConnectorRequest(
-            tenant=read.tenant,
-            name=read.name,
-            definition=validation.completed(read.definition),
-        )
-    )
+    request = CreateConnectorRequest(tenant=read.tenant, name=read.name, definition=read.definition)
+    validation.complete(request.definition)
+    validation.check_definition(request)
     assert checked(types, read.type, read.definition.config)
 
 
@@ -139,7 +135,8 @@ def test_the_bounds_are_those_of_the_code() -> None:
         for name, zero, most in re.findall(r"^\| `(\w+)` \| (\d+) \| (\d+) \|$", TEXT, re.MULTILINE)
     }
 
-    zeros = validation.completed(Definition())
+    zeros = Definition()
+    validation.complete(zeros)
     assert told == {
         "tasks_max": (zeros.tasks_max, validation.MOST_TASKS),
         "failures_max": (zeros.failures_max, validation.MOST_FAILURES),

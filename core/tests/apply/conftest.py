@@ -103,6 +103,14 @@ _STEPS: Final[dict[str, Callable[..., object]]] = {
 }
 
 
+def _part(txn: Txn, key: bytes, value: bytes) -> None:
+    """Count a row that has moved to another shard, publicly and privately."""
+    if value == b"wrong":
+        raise KeyError(value)
+    txn.put("tested.rows", key, b"moved")
+    txn.put("tested.marks", key, b"moved")
+
+
 def _nothing(_: Txn, __: Any) -> None:
     return None
 
@@ -115,6 +123,7 @@ def catalog() -> Catalog:
         ColumnFamily(name="tested.rows", group=group, row=StringValue),
         ColumnFamily(name="tested.olds", group=group, row=StringValue, previous=True, counted=True),
         ColumnFamily(name="tested.marks", group=group),
+        ColumnFamily(name="tested.parts", group=group, shard_key=bytes, departs=_part),
         ColumnFamily(name="tested.tallies", group=group, counted=True),
         ColumnFamily(name="tested.facts", group="metadata", row=StringValue, mirrored=True),
     ]
@@ -159,8 +168,8 @@ class Machine:
         self.open()
 
     def open(self) -> None:
-        """Kill the process, and open the data as it is now in its home."""
-        self.home.kill()
+        """Stop the process, and open the data as it is now in its home."""
+        self.home.stop()
         families = families_of(self.catalog, self.shard.group)
         self.data = ShardData.open(self.home, families)
         self.failed: list[tuple[str, int, Exception]] = []
@@ -169,7 +178,6 @@ class Machine:
             self.catalog,
             self.shard,
             self.data,
-            counted=self.program.counted,
             ownership=self.program.ownership,
             clock=self.clock,
             limits=self.limits,
@@ -240,6 +248,11 @@ class Machine:
         left = list(entries)
         while left:
             left = left[len(self.store(*left)) :]
+
+    def counts(self) -> dict[str, int]:
+        """Return the number of rows of each counted family."""
+        reader = self.applier.reader(frozenset(self.program.counted))
+        return {family: reader.count(family) for family in self.program.counted}
 
     def rows(self, family: str) -> dict[bytes, bytes]:
         """Return what is stored of a family."""

@@ -8,9 +8,10 @@ from hypothesis import given, settings, strategies as st
 from quorate.apply.deadlines import Deadline, deadline_of, schedule, timers_moved
 from quorate.apply.layers import Layer
 from quorate.apply.scope import UNLIMITED, Scope
-from quorate.apply.txn import NOTHING, ShardTxn
-from quorate.plugin import Row
+from quorate.apply.txn import NOTHING, ROW_BYTES, ShardTxn
+from quorate.plugin import Rejected, Row
 from quorate.plugin.advanced import UndeclaredFamilyError
+from quorate.plugin.batches import AT_A_TIME
 from quorate.plugin.catalog import Catalog
 from quorate.storage.events import EventRow, decode
 from quorate.v1.control_pb2 import RaiseGeneration
@@ -158,27 +159,42 @@ def test_many_values_are_those_of_the_rows_of_the_call(catalog: Catalog) -> None
         txn.get_values("tested.rows", ["k"])  # type: ignore[list-item]
 
 
+def test_the_starts_of_values_are_those_of_whole_values(catalog: Catalog) -> None:
+    txn, _ = new_txn(Scope.of_route(catalog, catalog.routes[StringValue.DESCRIPTOR.full_name]))
+    for family in ("tested.rows", "tested.marks"):
+        many = [b"%d" % at for at in range(2 * AT_A_TIME + 1)]
+        txn.put_each(family, {key: key * 3 for key in many[1:]})
+        starts = txn.get_starts(family, many, 4)
+        assert starts == [value and value[:4] for value in txn.get_values(family, many)]
+        assert starts[:2] == [None, b"111"]
+    with pytest.raises(UndeclaredFamilyError):
+        txn.get_starts("other.rows", [b"k"], 1)
+
+
 @pytest.mark.parametrize("family", ["tested.rows", "tested.olds", "tested.marks"])
 def test_rows_that_are_put_together_are_those_put_one_by_one(catalog: Catalog, family: str) -> None:
     scope = Scope.of_route(catalog, catalog.routes[StringValue.DESCRIPTOR.full_name])
     rows = {b"l": b"1", b"k": b"", b"m": b"3"}
-    (one, alone), (all_, together) = new_txn(scope), new_txn(scope)
-    for txn in (one, all_):
+    (one, alone), (all_, together), (parts, joined) = (new_txn(scope) for _ in range(3))
+    for txn in (one, all_, parts):
         txn.put(family, b"l", b"before")
         txn.put("tested.rows", b"a", b"")
     for key, value in rows.items():
         one.put(family, key, value)
     all_.put_each(family, rows)
     all_.put_each(family, {})
-    for txn in (one, all_):
+    parts.put_joined(family, list(rows), [b"1", b"", b""], iter([b"", b"", b"3"]))
+    parts.put_joined(family, [], [], [])
+    for txn in (one, all_, parts):
         txn.put(family, b"n", b"")
         txn.put("tested.rows", b"z", b"")
 
-    assert together.encode(7) == alone.encode(7)
-    for (name, table), (named, expected) in zip(
-        all_.layer.tables.items(), one.layer.tables.items(), strict=True
-    ):
-        assert (name, list(table.rows.items())) == (named, list(expected.rows.items()))
+    assert joined.encode(7) == together.encode(7) == alone.encode(7)
+    for txn in (all_, parts):
+        for (name, table), (named, expected) in zip(
+            txn.layer.tables.items(), one.layer.tables.items(), strict=True
+        ):
+            assert (name, list(table.rows.items())) == (named, list(expected.rows.items()))
 
 
 def test_rows_that_are_put_together_are_refused_before_one_is_written(catalog: Catalog) -> None:
@@ -188,6 +204,15 @@ def test_rows_that_are_put_together_are_refused_before_one_is_written(catalog: C
     for rows, what in (({b"k": b"v", "l": b"v"}, "key"), ({b"k": b"v", b"l": None}, "value")):
         with pytest.raises(TypeError, match=f"a {what} must be bytes"):
             txn.put_each("tested.rows", rows)  # type: ignore[arg-type]
+    with pytest.raises(TypeError, match="a key must be bytes"):
+        txn.put_joined("tested.rows", [b"k", "l"], [b"v", b"v"])  # type: ignore[list-item]
+    with pytest.raises(TypeError):
+        txn.put_joined("tested.rows", [b"k"], [None])  # type: ignore[list-item]
+    for values in ([b"v"], [b"v"] * 3):
+        with pytest.raises(ValueError, match="zip"):
+            txn.put_joined("tested.rows", [b"k", b"l"], values)
+    with pytest.raises(Rejected, match="a row of tested"):
+        txn.put_joined("tested.rows", [b"k"], [b"v" * ROW_BYTES], [b"v"])
 
     assert not txn.layer.tables
     assert not events.parts
@@ -389,7 +414,7 @@ def test_counts_are_exact(machine: Machine) -> None:
     machine.do(["delete", "tested.tallies", "a"], ["reject", "NO"])
     machine.do(["clear", "tested.tallies", "b", "z"], ["put", "tested.tallies", "z", ""])
 
-    assert machine.applier.counts() == {"tested.olds": 1, "tested.tallies": 2}
+    assert machine.counts() == {"tested.olds": 1, "tested.tallies": 2}
     reader = machine.applier.reader(frozenset({"tested.olds", "tested.tallies", "tested.rows"}))
     assert (reader.count("tested.olds"), reader.count("tested.tallies")) == (1, 2)
     with pytest.raises(ValueError, match=r"tested\.rows is not counted"):

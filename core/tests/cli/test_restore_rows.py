@@ -8,7 +8,7 @@ from typing import Any
 from google.protobuf.empty_pb2 import Empty
 from quorate.apply import slot_set
 from quorate.apply.slot_set import SlotSet
-from quorate.cli.restore_rows import _finding
+from quorate.cli.restore_rows import Change, _differing, _finding
 from quorate.plugin import ColumnFamily
 from quorate.plugin.shard_id import ShardId
 from quorate.plugin.slots import BITMAP_BYTES
@@ -48,3 +48,13 @@ def test_a_row_is_that_of_the_shard_that_owns_it() -> None:
 
     assert find(FAMILY.name, b"ball") == b"as it is"
     assert find(FAMILY.name, b"kite") is None
+
+
+def test_rows_that_came_went_or_changed_are_told_in_the_order_of_their_keys() -> None:
+    then = [(b"a", b"1"), (b"b", b"1"), (b"c", b"1")]
+    now = [(b"b", b"1"), (b"c", b"2"), (b"d", b"1")]
+    assert [*_differing(iter(then), iter(now))] == [
+        Change(b"a", b"1", None),
+        Change(b"c", b"1", b"2"),
+        Change(b"d", None, b"1"),
+    ]

@@ -7,8 +7,7 @@ import os
 import pty
 
 import pytest
-from quorate.cli.keyboard import pressed
-from quorate.cli.top import Screen, _next, spark
+from quorate.cli.top import Screen, _next, pressed, spark
 
 
 def parts(**rates: float) -> dict[str, list[dict[str, object]]]:

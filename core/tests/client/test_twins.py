@@ -114,17 +114,23 @@ def test_what_ran_out_of_time_by_itself_says_so() -> None:
 
 
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnhandledThreadExceptionWarning")
-def test_a_thread_that_died_is_waited_for_no_more() -> None:
+async def test_a_thread_that_died_is_waited_for_no_more() -> None:
     thread = LoopThread()
+    ended: list[bool] = []
 
     async def die() -> None:
         # It passes through the loop, and ends the thread without a word.
         asyncio.get_running_loop().call_soon(_exit)
-        await asyncio.Event().wait()
+        try:
+            await asyncio.Event().wait()
+        finally:
+            ended.append(True)
 
     with pytest.raises(ClosedError):
         thread.run(die())
+    assert not ended
     thread.close(_nothing)
+    assert ended
 
 
 def _exit() -> None:

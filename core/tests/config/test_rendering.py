@@ -80,6 +80,10 @@ def test_any_values_load_back_equal(values: dict[str, Any]) -> None:
         assert load(file, NOTES, {}) == settings
 
 
+def test_every_comment_begins_at_the_same_column() -> None:
+    assert "\n#  " not in render(load(None, {}, {}))
+
+
 def test_schema_describes_the_whole_file(sections: Sections) -> None:
     document = schema(sections)
     plugins = document["$defs"]["PluginsSection"]["properties"]

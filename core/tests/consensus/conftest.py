@@ -35,6 +35,8 @@ class MemoryJournal:
     def __init__(self, content: Content | None = None) -> None:
         self.contents = [content or Content()]
         self.reads: list[tuple[int, int, int]] = []
+        #: A power loss takes back what was noted.
+        self.applied = 0
 
     def as_of(self, sequence: int) -> MemoryJournal:
         return MemoryJournal(self.contents[sequence])
@@ -99,6 +101,9 @@ class MemoryJournal:
 
     def save_hard_state(self, state: HardState) -> None:
         self._write(replace(self.now, hard_state=state))
+
+    def note_applied(self, index: int) -> None:
+        self.applied = index
 
     def _write(self, content: Content) -> None:
         self.contents.append(content)

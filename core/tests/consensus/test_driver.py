@@ -327,6 +327,7 @@ async def test_an_alarm_that_another_took_the_place_of_wakes_nobody(host: Host) 
     host.alarms.ring(-2)
     await turns()
     assert host.turns == asked
+    host.driver.replica.heartbeat_deadline = host.driver.replica.clock()
     host.alarms.ring()
     await turns()
     assert host.turns > asked
@@ -334,12 +335,13 @@ async def test_an_alarm_that_another_took_the_place_of_wakes_nobody(host: Host) 
 
 async def test_an_alarm_that_was_left_is_followed_by_another(host: Host) -> None:
     await turns()
-    before = host.alarms.delays[-1]
+    before, taken = host.alarms.delays[-1], host.turns
     host.driver.replica.heartbeat_deadline += 1.0
     host.alarms.ring()
     await turns()
 
     assert host.alarms.delays[-1] > before + 0.5
+    assert host.turns == taken
 
 
 async def test_time_alone_wakes_it(new_group: Callable[..., Group]) -> None:
@@ -377,13 +379,13 @@ async def test_a_leader_takes_no_turn_for_what_changes_nothing(
     def acknowledge(follower: Peer) -> bool:
         reply = AppendReply(True, index - 1, index)
         message = Message(follower, replica.me, replica.term, 1, reply)
-        return host.driver.tell(lambda: replica.receive(message))
+        return host.driver.tell(replica.receive, message)
 
     assert not acknowledge(followers[0])
     await turns()
     assert host.turns == before
     assert host.payloads == []
-    assert host.driver.tell(lambda: replica.synced(host.journal.written))
+    assert host.driver.tell(replica.synced, host.journal.written)
     await turns()
     assert host.applied[-1][-1].payload == b"one"
     before = host.turns
@@ -394,7 +396,7 @@ async def test_a_leader_takes_no_turn_for_what_changes_nothing(
     host.driver.stop()
 
     assert host.turns <= before + 1
-    assert not host.driver.tell(lambda: replica.synced(host.journal.written))
+    assert not host.driver.tell(replica.synced, host.journal.written)
 
 
 async def test_what_a_leader_hears_has_a_turn_if_there_is_something_to_do(
@@ -410,7 +412,7 @@ async def test_what_a_leader_hears_has_a_turn_if_there_is_something_to_do(
 
     def hear(term: int, body: Body) -> bool:
         message = Message(other, replica.me, term, 1, body)
-        return host.driver.tell(lambda: replica.receive(message))
+        return host.driver.tell(replica.receive, message)
 
     assert not hear(replica.term, HeartbeatReply(0, 1))
     assert hear(replica.term, ReadRequest(1))
@@ -423,8 +425,52 @@ async def test_what_a_leader_hears_has_a_turn_if_there_is_something_to_do(
 async def test_an_error_in_what_a_replica_is_told_stops_it(host: Host) -> None:
     await turns()
 
-    def fail() -> None:
+    def fail(_: int) -> None:
         raise OSError("gone")
 
-    assert not host.driver.tell(fail)
+    assert not host.driver.tell(fail, 1)
     assert [str(error) for error in host.errors] == ["gone"]
+
+
+@pytest.mark.parametrize("busy", [False, True])
+async def test_what_others_wait_for_leaves_before_entries_are_applied(
+    new_group: Callable[..., Group], busy: bool
+) -> None:
+    group = new_group("abc")
+    leader = group.elect("a")
+    replica = group.replicas["b"]
+    loop, order, host = asyncio.get_running_loop(), list[str](), Host(group.journals["b"])
+    host.slow_disk = True
+    host.driver = Driver(replica, host, loop, host.alarms)
+    last, term = replica.log.last.index, replica.term
+    entry = Entry(last + 1, term, EntryKind.COMMAND, b"one")
+
+    def send(messages: Sequence[Message]) -> None:
+        host.turns += 1
+        if messages:
+            # As a connection does, which sends all of a turn of the loop together.
+            loop.call_soon(order.append, "left")
+        if messages and busy:
+            # There is something to send in the next turn as well.
+            beat = Heartbeat(last + 1, host.turns)
+            host.driver.tell(replica.receive, Message(leader.me, replica.me, term, 1, beat))
+
+    host.send = send  # type: ignore[method-assign]
+    host.on_apply = lambda: order.append("applied")
+    append = Append(last, term, (entry,), last + 1)
+    host.driver.tell(replica.receive, Message(leader.me, replica.me, term, 1, append))
+    await turns()
+    assert order == []
+
+    before = host.turns
+    assert host.driver.tell(replica.synced, host.journal.written, alone=True)
+    assert host.turns == before + 1
+    await turns()
+    host.driver.stop()
+
+    if busy:
+        assert order[:3] == ["left", "applied", "left"]
+    else:
+        assert order == ["left", "applied"]
+        assert host.turns == before + 1
+    assert host.applied[-1][-1] == entry

@@ -74,6 +74,16 @@ def test_entry_bytes_travel_once_to_each_follower(group: Group) -> None:
     assert len(group.stores["c"].payloads) == 50
 
 
+def test_followers_at_the_same_place_are_sent_the_same_append(group: Group) -> None:
+    leader = group.elect("a")
+    leader.propose(b"one")
+    group.settle()
+
+    first, second = appends(group, "b")[-1], appends(group, "c")[-1]
+    assert first.entries[-1].payload == b"one"
+    assert first is second
+
+
 def test_an_acknowledgement_of_the_past_moves_nothing_back(group: Group) -> None:
     leader = group.elect("a")
     for number in range(3):

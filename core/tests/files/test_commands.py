@@ -110,7 +110,7 @@ def test_rows_of_files_are_there_with_their_entry_and_not_before(
     assert loading.rows(ROWS)[b"a"] == stored(found.revision, b"from file")
     assert loading.rows(ROWS).keys() == {b"a", b"c", b"x"}
     assert loading.rows("tested.marks") == {b"all": b"3"}
-    assert loading.applier.counts()[OLDS] == 1
+    assert loading.counts()[OLDS] == 1
     [kept] = file_sets.all_sets(loading.data)
     assert (kept.state, kept.ingested_at, kept.rows) == (pb.FileSet.INGESTED, entry.index, 3)
 

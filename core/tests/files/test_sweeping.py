@@ -70,7 +70,7 @@ class Swept:
         given: Any = replica
         peers: Any = self.peers
         loop = asyncio.get_running_loop()
-        self.sets = FileSets("n1", unused, lambda _: given, self.staged, peers, loop)
+        self.sets = FileSets(loop, "n1", unused, lambda _: given, self.staged, peers)
 
     @property
     def here(self) -> bool:

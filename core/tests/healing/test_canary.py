@@ -138,3 +138,21 @@ async def test_a_shard_that_came_to_rest_meanwhile_is_left_alone(
     await asyncio.wait_for(done.wait(), 30)
     await made.stop()
     assert set(asked) == {SHARD}
+
+
+async def test_a_shard_that_is_gone_is_no_alarm(
+    monkeypatch: pytest.MonkeyPatch, stored: Stored
+) -> None:
+    monkeypatch.setattr(canary_module, "_BREATH_S", 0.001)
+    replicas = {SHARD: SimpleNamespace(resting=False)}
+    stored.failure = ConnectionError("it is frozen")
+    made = looking(replicas, stored, period_s=0.001)
+    made.start()
+    async with asyncio.timeout(30):
+        while not list(made.alarms()):
+            await asyncio.sleep(0.001)
+        # It is merged into another one.
+        replicas.clear()
+        while list(made.alarms()):
+            await asyncio.sleep(0.001)
+    await made.stop()

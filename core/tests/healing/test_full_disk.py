@@ -54,7 +54,7 @@ async def look(*led: Led, short: bool = True, full: str = "") -> None:
         looked.set()
         return "1000 bytes are free" if short else None
 
-    handing = FullDisk(shards, shortage, full.__contains__, asyncio.get_running_loop())
+    handing = FullDisk(asyncio.get_running_loop(), shards, shortage, full.__contains__)
     handing.start()
     await looked.wait()
     await asyncio.sleep(0)

@@ -30,7 +30,7 @@ from quorate.rpc.status import DETAILS_KEY, detail
 from quorate.shards.refusals import UnreadableError
 from quorate.shards.shard.capacity import FreeSpace
 from quorate.shards.shard.clock import LogicalClock
-from quorate.shards.snapshots.parts import MANIFEST, BackupError, BackupTarget, FilePart
+from quorate.shards.snapshots.parts import MANIFEST, BackupError, BackupTarget
 from quorate.topology.replicas.node_shards import NodeShards
 from quorate.topology.replicas.unopened import Unopened
 from quorate.v1 import admin_pb2
@@ -392,9 +392,7 @@ async def fetch(path: Path, directory: Path) -> list[str]:
     target, files = BackupTarget(directory), []
     async with operator(path) as stub:
         async for part in stub.Backup(admin_pb2.BackupRequest(), timeout=20):
-            target.take(
-                FilePart(path=part.path, offset=part.offset, content=part.content, size=part.size)
-            )
+            target.take(part)
             if part.path not in files:
                 files.append(part.path)
     assert target.finished

@@ -332,20 +332,13 @@ def test_an_authority_between_is_taken_from_the_nodes_own_chain(
 ) -> None:
     between = tmp_path / "between"
     between.mkdir()
-    key = ec.generate_private_key(ec.SECP256R1())
     signing = serialization.load_pem_private_key((tmp_path / "ca.key").read_bytes(), None)
     assert isinstance(signing, ec.EllipticCurvePrivateKey)
     root = x509.load_pem_x509_certificate((tmp_path / "ca.pem").read_bytes())
-    builder = authority._builder(
-        authority._named("between"),
-        root.subject,
-        key,
-        signing,
-        10,
-    ).add_extension(x509.BasicConstraints(ca=True, path_length=0), critical=True)
-    authority._write(between, "ca", builder, key, signing)
-    for name in ("n1", "n2"):
-        sign(between, name, [name])
+    name, critical = authority._named("between"), (x509.BasicConstraints(ca=True, path_length=0),)
+    authority._issue(between, "ca", name, root.subject, signing, 10, critical)
+    for node in ("n1", "n2"):
+        sign(between, node, [node])
     chain = (between / "n1.pem").read_bytes() + (between / "ca.pem").read_bytes()
     (tmp_path / "n1.pem").write_bytes(chain)
     shutil.copy(between / "n1.key", tmp_path)

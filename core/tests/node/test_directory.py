@@ -17,7 +17,7 @@ from quorate.node.directory import (
 from quorate.plugin.shard_id import ShardId
 from quorate.shards.snapshots.backup import Backup
 from quorate.shards.snapshots.parts import MANIFEST, BackupError
-from quorate.storage.engine.rocks import Budget
+from quorate.storage.engine.options import Budget
 
 BUDGET = Budget(1 << 20, 1 << 20)
 

@@ -36,7 +36,7 @@ class Node:
         self.shortage: str | None = None
         self.reported: list[bool] = []
         self.standing = Standing(
-            cast(Any, self), lambda: self.shortage, self._report, asyncio.get_running_loop()
+            asyncio.get_running_loop(), cast(Any, self), lambda: self.shortage, self._report
         )
 
     def all(self) -> list[Shard]:

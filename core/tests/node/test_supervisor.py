@@ -21,7 +21,7 @@ from quorate.node.directory import NodeDirectory, OtherProcessesError, check_pro
 from quorate.node.machine import Machine as MachineAnswers
 from quorate.node.supervisor import Supervisor, WorkersEndedError
 from quorate.rpc.server import ServingRefusedError
-from quorate.storage.engine.rocks import Budget
+from quorate.storage.engine.options import Budget
 from quorate.testing.ports import free_ports
 from quorate.testing.waiting import PATIENCE_S
 

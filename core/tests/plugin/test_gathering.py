@@ -63,6 +63,18 @@ async def test_a_failure_is_that_of_each() -> None:
     assert [type(each) for each in answers] == [LookupError, LookupError]
 
 
+@pytest.mark.parametrize("answers", [[], [1], [1, 2, 3]])
+async def test_another_number_of_answers_is_a_failure_of_each(answers: list[int]) -> None:
+    async def answer(numbers: Sequence[int]) -> Sequence[int]:
+        return answers
+
+    gathering = Gathering[int, int](answer, 10)
+    async with asyncio.timeout(10):
+        asked = (gathering.add(2, 1), gathering.add(4, 1))
+        found = await asyncio.gather(*asked, return_exceptions=True)
+    assert [str(each) for each in found] == [f"{len(answers)} answers to 2 requests"] * 2
+
+
 async def test_a_caller_that_leaves_takes_nothing_along() -> None:
     halves = Halves()
     halves.open.clear()

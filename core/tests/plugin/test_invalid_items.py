@@ -1,4 +1,4 @@
-"""A batch with wrong items is carried out all the same, and a right one is looked at only once."""
+"""A wrong item is refused in its place, also where it is the only one."""
 
 from __future__ import annotations
 
@@ -9,33 +9,26 @@ import pytest
 from google.protobuf.message import Message
 from quorate.plugin import Invalid, NodeApi
 from quorate.plugin.advanced import propose_valid
-from quorate.v1.batch_pb2 import BatchReply, ItemRefusal, ShardRevision
+from quorate.v1.batch_pb2 import BatchReply, ItemRefusal
 from quorate.v1.control_pb2 import AdoptMirror, MirroredRow
 
 
 class Node:
-    """Refuses commands with wrong items as a node does, and rows whose key is `taken`."""
-
-    def __init__(self, *, replies: bool) -> None:
-        self._replies = replies
-        self.proposed: list[Message] = []
+    """Refuses wrong commands and batches of a wrong row, as a node does, and else wrong rows."""
 
     async def propose(self, command: AdoptMirror, reply: type[Message]) -> BatchReply:
-        self.proposed.append(command)
-        names = [each.key.decode() for each in command.rows]
+        names = [each.key for each in command.rows]
         if not command.family:
             raise Invalid("family", "must not be empty")
-        if "" in names or not names:
-            raise Invalid("rows", "is wrong")
+        if names in ([], [b""]):
+            raise Invalid("rows[0].key" if names else "rows", "must not be empty")
         return BatchReply(
             items=len(names),
-            replies=[name.encode() for name in names] if self._replies else (),
             refusals=[
-                ItemRefusal(item=position, code="TAKEN", message=name)
+                ItemRefusal(item=position, code="INVALID_ARGUMENT")
                 for position, name in enumerate(names)
-                if name == "taken"
+                if not name
             ],
-            revisions=[ShardRevision(shard=1, revision=9)],
         )
 
 
@@ -59,47 +52,22 @@ def adopts(*names: str, family: str = "north") -> AdoptMirror:
     )
 
 
-def proposed(node: Node, command: AdoptMirror, checks: Checks) -> BatchReply:
-    return run(propose_valid(cast(NodeApi, node), command, "rows", checks.check))
+def proposed(command: AdoptMirror, checks: Checks) -> BatchReply:
+    return run(propose_valid(cast(NodeApi, Node()), command, "rows", checks.check))
 
 
-def test_a_batch_that_is_right_is_proposed_as_it_is() -> None:
-    node, checks = Node(replies=True), Checks()
-    command = adopts("a", "taken", "b")
-
-    reply = proposed(node, command, checks)
-
-    assert node.proposed == [command]
+@pytest.mark.parametrize(("names", "wrong"), [(("a", "b"), []), (("", "a", ""), [0, 2])])
+def test_what_the_node_answers_is_not_looked_at(names: tuple[str, ...], wrong: list[int]) -> None:
+    checks = Checks()
+    reply = proposed(adopts(*names), checks)
+    assert [each.item for each in reply.refusals] == wrong
     assert checks.looks == 0
-    assert list(reply.replies) == [b"a", b"taken", b"b"]
 
 
-@pytest.mark.parametrize("replies", [True, False])
-def test_what_is_wrong_is_refused_in_its_place(replies: bool) -> None:
-    node, checks = Node(replies=replies), Checks()
-
-    reply = proposed(node, adopts("", "a", "", "taken", "b"), checks)
-
-    assert node.proposed[1:] == [adopts("a", "taken", "b")]
-    assert reply.items == 5
-    assert [(each.item, each.code) for each in reply.refusals] == [
-        (0, "INVALID_ARGUMENT"),
-        (2, "INVALID_ARGUMENT"),
-        (3, "TAKEN"),
-    ]
-    assert "rows[2].key" in reply.refusals[1].message
-    assert list(reply.replies) == ([b"", b"a", b"", b"taken", b"b"] if replies else [])
-    assert list(reply.revisions) == [ShardRevision(shard=1, revision=9)]
-
-
-def test_where_all_is_wrong_nothing_more_is_proposed() -> None:
-    node, checks = Node(replies=True), Checks()
-
-    reply = proposed(node, adopts("", ""), checks)
-
-    assert len(node.proposed) == 1
-    assert (reply.items, [each.item for each in reply.refusals]) == (2, [0, 1])
-    assert not reply.replies
+def test_the_only_item_is_refused_in_its_place() -> None:
+    reply = proposed(adopts(""), Checks())
+    refusal = ItemRefusal(code="INVALID_ARGUMENT", message="rows[0].key: must not be empty")
+    assert reply == BatchReply(items=1, refusals=[refusal])
 
 
 @pytest.mark.parametrize(
@@ -113,6 +81,6 @@ def test_where_all_is_wrong_nothing_more_is_proposed() -> None:
 )
 def test_what_is_wrong_with_the_command_is_raised(command: AdoptMirror, field: str) -> None:
     with pytest.raises(Invalid) as refused:
-        proposed(Node(replies=True), command, Checks())
+        proposed(command, Checks())
 
     assert refused.value.field == field

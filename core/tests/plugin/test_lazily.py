@@ -10,9 +10,10 @@ from types import ModuleType
 import pytest
 import quorate.client
 import quorate.plugin
+import quorate.testing
 from quorate.plugin.lazily import lazily
 
-PACKAGES = (quorate.client, quorate.plugin)
+PACKAGES = (quorate.client, quorate.plugin, quorate.testing)
 
 
 def shown_to_checkers(package: ModuleType) -> dict[str, str]:
@@ -44,7 +45,7 @@ def test_a_prompt_completes_the_names(package: ModuleType) -> None:
 
 
 def test_a_name_that_no_module_defines_is_an_attribute_error() -> None:
-    get = lazily("quorate.plugin", {"quorate.plugin.keys": "pack"})
+    *_, get = lazily("quorate.plugin", {"quorate.plugin.keys": "pack"})
 
     with pytest.raises(AttributeError, match=r"quorate\.plugin' has no attribute 'NoSuchName'"):
         get("NoSuchName")

@@ -6,6 +6,7 @@ from quorate.apply.slot_set import SlotSet
 from quorate.plugin.slots import (
     BITMAP_BYTES,
     SLOTS,
+    KeySlots,
     bitmap_of,
     even_cut,
     slot_of,
@@ -21,6 +22,14 @@ def test_a_key_has_one_slot_for_ever() -> None:
 @given(st.lists(st.binary()))
 def test_many_keys_have_the_slots_of_each(shard_keys: list[bytes]) -> None:
     assert slots_of(shard_keys) == [slot_of(key) for key in shard_keys]
+
+
+@given(st.lists(st.binary()))
+def test_the_slots_of_keys_are_in_order_and_each_once(shard_keys: list[bytes]) -> None:
+    slots = KeySlots(iter(shard_keys))
+    assert tuple(slots) == tuple(sorted(set(slots_of(shard_keys))))
+    assert len(slots) == len(tuple(slots))
+    assert slots[:2] == tuple(slots)[:2]
 
 
 @given(st.integers(1, SLOTS))

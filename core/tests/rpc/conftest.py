@@ -164,7 +164,7 @@ class Node:
             me,
             token,
             PeerHooks(
-                deliver=lambda shard, message: True,
+                deliver=lambda *_: True,
                 remade=lambda node: None,
                 admit=lambda peer, index: REPLICAS[peer.node] == peer.replica,
                 config_index=lambda: 1,

@@ -19,7 +19,7 @@ from quorate.plugin.shard_id import ShardId
 from quorate.rpc.server import RpcServer
 from quorate.shards.refusals import NoLeaderError
 from quorate.shards.routing.quotas import Quotas, Subject
-from quorate.shards.snapshots.parts import BackupError, FilePart
+from quorate.shards.snapshots.parts import BackupError
 from quorate.v1 import admin_pb2
 from quorate.v1.levels_pb2 import FeatureLevel
 from quorate.v1.quota_pb2 import Quota
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from core.tests.rpc.conftest import Told
 
 ReadError = Callable[[grpc.aio.AioRpcError], "Told"]
-PART = FilePart(path="kv-0/1.sst", offset=0, content=b"1234", size=8)
+PART = admin_pb2.BackupPart(path="kv-0/1.sst", offset=0, content=b"1234", size=8)
 
 
 class Ports:
@@ -56,7 +56,7 @@ class Ports:
     async def transfer(self, shard: ShardId, node: str, timeout_s: float) -> None:
         self._ask("transfer", shard, node, timeout_s)
 
-    async def back_up(self, only: object) -> AsyncGenerator[FilePart, None]:
+    async def back_up(self, only: object) -> AsyncGenerator[admin_pb2.BackupPart, None]:
         try:
             while self.parts_left:
                 self.parts_left -= 1

@@ -54,17 +54,17 @@ def test_older_files_are_forgotten(archive: Archive) -> None:
 
 
 def test_how_far_it_is_complete(archive: Archive, directory: Path) -> None:
-    assert archive.complete_until_ms("s") == 0
+    assert archive.complete("s").until_ms == 0
     archive.set_complete("s", 7, 3)
     archive.set_complete("s", 9, 4)
 
-    assert archive.complete_until_ms("s") == 9
-    assert archive.complete_index("s") == 4
+    assert archive.complete("s") == (9, 4)
+    # One that was written before the index was added.
     (archive_file := directory / "until" / "s").write_text("11")
-    assert (archive.complete_until_ms("s"), archive.complete_index("s")) == (11, 0)
+    assert archive.complete("s") == (11, 0)
     archive_file.write_text("when?")
     with pytest.raises(ArchiveError, match="is damaged: remove it"):
-        archive.complete_until_ms("s")
+        archive.complete("s")
 
 
 @pytest.mark.parametrize("at", [0, 5, -1])

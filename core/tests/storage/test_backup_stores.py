@@ -105,7 +105,7 @@ def test_an_archive_is_kept_anywhere(place: Place) -> None:
 
     again = Archive.begin(place, b"c")
     assert list(again.entries("kv/0", 3)) == entries[3:]
-    assert again.complete_until_ms("kv/0") == 7
+    assert again.complete("kv/0")[0] == 7
     assert [each.name for each in again.backups()] == [finished.name]
     assert again.begun_at_s() > 1_700_000_000
     again.forget("kv/0", 5)

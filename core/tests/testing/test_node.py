@@ -13,6 +13,7 @@ from pydantic import ValidationError
 from quorate.plugin import Caller, Invalid, NodeApi, Rejected, RowEvent, keys
 from quorate.plugin.advanced import SessionRef, UndeclaredFamilyError, WatchedEvent
 from quorate.plugin.catalog import Catalog
+from quorate.shards.watching.tokens import InvalidTokenError
 from quorate.testing import InternalError, MemoryNode
 from quorate.v1.batch_pb2 import BatchReply
 
@@ -69,6 +70,13 @@ def test_a_command_is_validated_applied_and_answered(node: MemoryNode, pb: Any) 
     with pytest.raises(Invalid, match="owner: must not be empty"):
         run(api.propose(pb.WriteNote(), pb.Note))
     assert len(node.proposals) == 1
+
+
+def test_a_reply_is_passed_on_unparsed_if_bytes_are_asked_for(node: MemoryNode, pb: Any) -> None:
+    content = run(node.propose(pb.WriteNote(owner="ada", text="hi"), bytes))
+    assert pb.Note.FromString(content).text == "hi"
+    with pytest.raises(Rejected, match="NOT_FOUND: bob"):
+        run(node.propose(pb.EraseNote(owner="bob"), bytes))
 
 
 def test_a_refusal_reaches_the_proposer(node: MemoryNode, pb: Any) -> None:
@@ -324,10 +332,11 @@ def test_a_watcher_that_missed_history_is_told_to_list_again(
         for late in (
             watch,
             node.watch(NOTES, token=bookmark.token),
-            other.watch(NOTES, token=b"x"),
             other.watch(NOTES, token=bookmark.token),
         ):
             assert [event.resync async for event in late] == [True]
+        with pytest.raises(InvalidTokenError):
+            await anext(other.watch(NOTES, token=b"x"))
 
     run(scenario())
 

@@ -11,7 +11,7 @@ from quorate.v1.batch_pb2 import BatchReply
 from quorate_name_server.service import NameService
 from quorate_name_server.v1 import commands_pb2 as pb, rows_pb2 as rows, service_pb2 as answers
 
-R = TypeVar("R", bound=Message)
+A = TypeVar("A", bound=Message | bytes)
 
 QUEUES = rows.Queues(read_queues=8, write_queues=8, perm=6)
 
@@ -23,7 +23,7 @@ class Node(MemoryNode):
     #: The command after so many others is lost, once.
     lost = -1
 
-    async def propose(self, command: Message, reply: type[R], **others: Any) -> R:
+    async def propose(self, command: Message, reply: type[A], **others: Any) -> A:
         """Refuse as a node without a leader does."""
         self.lost -= 1
         if self.alone or self.lost == -1:

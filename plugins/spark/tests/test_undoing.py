@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, cast
 
 import pytest
@@ -10,8 +10,10 @@ from google.protobuf.message import Message
 from quorate.client import Client
 from quorate.v1.batch_pb2 import BatchReply
 from quorate.v1.kv_pb2 import DeletePair
+from quorate.v1.view_pb2 import ReadViewResponse, ViewRow
 from quorate_spark.source import undoing
 from quorate_spark.source.errors import SourceError
+from quorate_spark.source.shards import ShardPlan
 from quorate_spark.source.tables import find
 
 
@@ -31,6 +33,26 @@ class Refusing:
             if key in refused:
                 answer.refusals.add(item=item, code=refused[key], message="so it is")
         return answer
+
+
+class Node(Refusing):
+    """A cluster of one node, which holds views of one row."""
+
+    def __init__(self, *refused: Mapping[bytes, str]) -> None:
+        super().__init__(*refused)
+        self.called: list[str] = []
+
+    def at(self, address: str) -> Node:
+        return self
+
+    def call(self, method: str, request: Message, reply: type[Message]) -> Message:
+        self.called.append(method.rpartition("/")[2])
+        return reply()
+
+    def stream(
+        self, method: str, request: Message, reply: type[Message]
+    ) -> Iterator[ReadViewResponse]:
+        yield ReadViewResponse(rows=[ViewRow(key=b"a", revision=7)])
 
 
 @pytest.fixture(autouse=True)
@@ -72,3 +94,13 @@ def test_refusals_that_do_not_end_are_told(monkeypatch: pytest.MonkeyPatch) -> N
 
     with pytest.raises(SourceError, match="RESOURCE_EXHAUSTED"):
         deleted(client, b"a")
+
+
+def test_a_view_does_not_outlive_rows_that_stay() -> None:
+    node = Node({b"a": "PERMISSION_DENIED"})
+    plan = ShardPlan(group="kv", holders=[0], leaders={0: "here"})
+
+    with pytest.raises(SourceError, match="PERMISSION_DENIED"):
+        undoing._remove(cast(Client, node), plan, find("kv.pairs"), 0, {7}, lambda rows: None)
+
+    assert node.called == ["Open", "Close"]

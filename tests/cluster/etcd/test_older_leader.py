@@ -27,7 +27,7 @@ def older(place: Path) -> Path:
     source = Path(quorate_etcd.__file__).parent
     shutil.copytree(source, place / source.name, ignore=shutil.ignore_patterns("__pycache__"))
     for name, pattern, instead in (
-        ("commands.py", r"^    \(\n        pb\.TransactAll,\n(?s:.*?)^    \),\n", ""),
+        ("commands.py", r"^    together\.transact_all: .*\n", ""),
         ("commands.py", r"^ *\(asked\.GetAll, .*\n", ""),
         ("serving/store.py", r"if size > _LARGE_BYTES or not is_joint\(request\)", "if size"),
         ("serving/kv.py", r"if not request\.serializable and ranges\.is_plain", "if None and bool"),

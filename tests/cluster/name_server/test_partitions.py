@@ -78,16 +78,17 @@ async def test_routes_outlive_nodes_and_brokers_that_nobody_confirmed(tmp_path: 
 async def test_a_minority_and_a_majority_are_one_again_after_they_were_two(tmp_path: Path) -> None:
     with ProxiedCluster(tmp_path, plugins=["name_server"], settings=SETTINGS) as cluster:
         cluster.ready()
-        leader = (await asyncio.to_thread(cluster.leader, f"{GROUP}/0")).name
-        minority = next(name for name in cluster.nodes if name != leader)
         async with asyncio.timeout(3 * PATIENCE_S), AsyncExitStack() as stack:
             # A client would find its way around the partition.
             at = {
                 name: await stack.enter_async_context(asking(node))
                 for name, node in cluster.nodes.items()
             }
-            assert not (await register(at[leader], "broker-a")).unconfirmed
-            await until_known(at[minority], {"broker-a"})
+            assert not (await register(at["node1"], "broker-a")).unconfirmed
+            for names in at.values():
+                await until_known(names, {"broker-a"})
+            leader = (await asyncio.to_thread(cluster.leader, f"{GROUP}/0")).name
+            minority = next(name for name in cluster.nodes if name != leader)
             cluster.partition(minority)
 
             assert (await register(at[minority], "broker-b")).unconfirmed

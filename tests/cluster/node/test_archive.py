@@ -120,12 +120,12 @@ async def test_any_moment_is_restored_although_leaders_are_killed(tmp_path: Path
                 await asyncio.to_thread(cluster.ready)
                 await written(client, range(20, 25))
                 last = now_ms()
-                await until(lambda: archive.complete_until_ms("metadata-0") > last)
+                await until(lambda: archive.complete("metadata-0").until_ms > last)
             # It goes on where it ended.
             async with archived(client, path) as archive:
                 await written(client, range(25, 30))
                 last = now_ms()
-                await until(lambda: archive.complete_until_ms("metadata-0") > last)
+                await until(lambda: archive.complete("metadata-0").until_ms > last)
     for number, (moment, count) in enumerate([(first, 10), (second, 20), (None, 30)]):
         assert await rows(tmp_path / f"restored{number}", path, moment) == expected(count)
 
@@ -210,7 +210,7 @@ async def test_any_second_of_a_load_has_what_was_answered_until_then(tmp_path: P
                 for number in range(len(writes)):
                     group.create_task(write(client, number))
             last = now_ms()
-            await until(lambda: archive.complete_until_ms("metadata-0") > last)
+            await until(lambda: archive.complete("metadata-0").until_ms > last)
 
     inflight = 0
     for number in range(MOMENTS):
@@ -246,7 +246,7 @@ async def test_an_object_store_keeps_backups_and_archives(tmp_path: Path) -> Non
             first = await written(client, range(10))
             await written(client, range(10, 20))
             last = now_ms()
-            await until(lambda: archive.complete_until_ms("metadata-0") > last)
+            await until(lambda: archive.complete("metadata-0").until_ms > last)
         for command in (
             ["backup", f"{bucket}/backup", "--endpoints", cluster.endpoints],
             ["backup", f"{bucket}/backup", "--verify"],
@@ -283,7 +283,7 @@ async def test_a_split_begins_a_new_backup_and_backups_agree_with_entries(tmp_pa
             await written(client, range(20, 40))
             last = now_ms()
             await until(
-                lambda: all(archive.complete_until_ms(f"metadata-{n}") > last for n in (0, 1))
+                lambda: all(archive.complete(f"metadata-{n}").until_ms > last for n in (0, 1))
             )
     said = list(verify(path))
     assert any("and the entries since have the rows of" in line for line in said), said

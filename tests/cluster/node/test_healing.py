@@ -171,7 +171,7 @@ def change_a_row(home: Path) -> None:
     # What the canary and the writer never write.
     batch.put(PAIRS, key + b"never", value)
     engine.write(batch)
-    engine.flush_wal()
+    engine.sync()
     engine.close()
 
 

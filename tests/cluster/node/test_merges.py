@@ -11,6 +11,7 @@ from typing import Final
 
 import pytest
 from quorate.client import AsyncClient, ChangeKind, RejectedError, connect
+from quorate.shards.topology_rows import MERGING
 from quorate.testing.cluster import QUICK_ELECTIONS, Cluster
 from quorate.testing.waiting import PATIENCE_S
 from quorate.v1 import admin_pb2 as pb
@@ -50,13 +51,25 @@ async def merge(client: AsyncClient, one: str, other: str, node: str = "") -> st
     return answer.shard
 
 
+async def begun(client: AsyncClient, one: str, other: str) -> str | None:
+    """Begin to merge two shards; None while one of them is still being merged."""
+    try:
+        return await merge(client, one, other)
+    except RejectedError as refusal:
+        if refusal.code != MERGING:
+            raise
+        return None
+
+
 async def merged(client: AsyncClient, one: str, other: str) -> str:
     """Merge two shards, and return the new one once a majority has it.
 
-    A machine that is too busy to freeze both in time takes a merge back: it is begun again.
+    A machine that is too busy to freeze both in time takes a merge back: it is begun again. A shard
+    that was merged just now is settled a little later than it has its slots.
     """
     async with asyncio.timeout(2 * PATIENCE_S):
-        new = await merge(client, one, other)
+        while (new := await begun(client, one, other)) is None:
+            await asyncio.sleep(0.05)
         while (found := await places(client)).keys() & {one, other} or not slots_of(found, new):
             place = found.get(one)
             if place is not None and place.unmerged and not place.merges_into:

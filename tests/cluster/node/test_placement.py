@@ -12,7 +12,7 @@ from quorate.cli.failures import ExitCode
 from quorate.client import AsyncClient, connect
 from quorate.plugin.advanced import Stub
 from quorate.shards.snapshots.backup import read
-from quorate.shards.snapshots.parts import BackupTarget, FilePart
+from quorate.shards.snapshots.parts import BackupTarget
 from quorate.testing.cluster import QUICK_ELECTIONS, Cluster
 from quorate.testing.cluster.cluster import Settings
 from quorate.testing.waiting import PATIENCE_S, until
@@ -58,9 +58,7 @@ def back_up(address: str, directory: Path) -> None:
     with grpc.insecure_channel(address) as channel:
         admin = Stub(channel, pb.DESCRIPTOR.services_by_name["AdminService"])
         for each in admin.Backup(pb.BackupRequest(), timeout=PATIENCE_S):
-            target.take(
-                FilePart(path=each.path, offset=each.offset, content=each.content, size=each.size)
-            )
+            target.take(each)
     assert [str(shard) for shard in read(directory).shards] == [
         "metadata/0",
         "metadata/1",

@@ -5,9 +5,9 @@ from __future__ import annotations
 import asyncio
 import threading
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent import futures
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 from urllib.request import Request, urlopen
 
 import grpc
@@ -30,6 +30,8 @@ PUT = "quorate.v1.KvService/Put"
 GET = "quorate.v1.KvService/Get"
 EXECUTE = "quorate.v1.CommandService/Execute"
 STAGES = {"append", "replicate", "apply"}
+
+T = TypeVar("T")
 
 
 class Span(NamedTuple):
@@ -154,15 +156,27 @@ def put(key: bytes) -> kv_pb2.PutPair:
     return kv_pb2.PutPair(key=key, value=b"1")
 
 
-def test_a_write_through_a_follower_is_one_trace(cluster: Cluster, collected: Collected) -> None:
-    leader, follower = cluster.leader(), cluster.followers()[0]
-    application = Application()
-    with (
-        Client(cluster.endpoints, tracer_provider=application.provider) as q,
-        application.tracer.start_as_current_span("work"),
-    ):
-        q.at(follower.name).call(f"/{PUT}", put(b"a"), kv_pb2.PutPairReply)
+def while_led(cluster: Cluster, act: Callable[[NodeProcess], T]) -> tuple[NodeProcess, T]:
+    """Return what was done while a node led, and it; it is done again if another one does then."""
+    while True:
+        leader = cluster.leader()
+        done = act(leader)
+        if cluster.leader() is leader:
+            return leader, done
 
+
+def test_a_write_through_a_follower_is_one_trace(cluster: Cluster, collected: Collected) -> None:
+    def write(leader: NodeProcess) -> tuple[NodeProcess, Application]:
+        follower = next(each for each in cluster.nodes.values() if each is not leader)
+        application = Application()
+        with (
+            Client(cluster.endpoints, tracer_provider=application.provider) as q,
+            application.tracer.start_as_current_span("work"),
+        ):
+            q.at(follower.name).call(f"/{PUT}", put(b"a"), kv_pb2.PutPairReply)
+        return follower, application
+
+    leader, (follower, application) = while_led(cluster, write)
     trace = application.trace(PUT)
     assert trace == application.trace("work")
     names = {PUT, "forward", "queue", "entry", *STAGES}
@@ -246,18 +260,20 @@ def test_a_read_through_a_follower_and_a_refusal_are_traces(
     assert [span.failed for span in collected.of(refused)[PUT]] == [True]
 
 
-async def test_an_entry_is_linked_with_each_call_that_it_holds(
+def test_an_entry_is_linked_with_each_call_that_it_holds(
     cluster: Cluster, collected: Collected
 ) -> None:
-    leader = cluster.leader().name
-    application = Application()
-    async with AsyncClient(cluster.endpoints, tracer_provider=application.provider) as q:
-        at = q.at(leader)
-        async with asyncio.TaskGroup() as calls:
-            for number in range(60):
-                call = at.call(f"/{PUT}", put(b"linked/%d" % number), kv_pb2.PutPairReply)
-                calls.create_task(call)
+    async def write(leader: NodeProcess) -> Application:
+        application = Application()
+        async with AsyncClient(cluster.endpoints, tracer_provider=application.provider) as q:
+            at = q.at(leader.name)
+            async with asyncio.TaskGroup() as calls:
+                for number in range(60):
+                    call = at.call(f"/{PUT}", put(b"linked/%d" % number), kv_pb2.PutPairReply)
+                    calls.create_task(call)
+        return application
 
+    _, application = while_led(cluster, lambda leader: asyncio.run(write(leader)))
     parents = application.ids(PUT)
     assert len(parents) == 60
 
@@ -267,9 +283,7 @@ async def test_an_entry_is_linked_with_each_call_that_it_holds(
     def entries() -> list[Span]:
         return [span for span in collected.named("entry") if span.links & served()]
 
-    await asyncio.to_thread(
-        until, lambda: len(served()) == 60 == sum(len(entry.links) for entry in entries()) or None
-    )
+    until(lambda: len(served()) == 60 == sum(len(entry.links) for entry in entries()) or None)
     assert len(entries()) < 60
     assert frozenset().union(*(entry.links for entry in entries())) == served()
     for entry in entries():

@@ -25,7 +25,7 @@ class Disk:
         self.is_older = False
         #: It cannot form a cluster: its replicas are empty and wait until a leader adds them.
         self.waits = False
-        self.log = MemoryDisk()
+        self.log = MemoryDisk(of_log=True)
         self.witnesses = MemoryWitnesses()
         self.homes = {shard: MemoryHome() for shard in shards}
         self.notes = MemoryNotes()

@@ -53,6 +53,15 @@ class ObservedJournal:
         """The number of the newest write."""
         return self._journal.written
 
+    @property
+    def applied(self) -> int:
+        """An index up to which entries were applied before it was opened."""
+        return self._journal.applied
+
+    def note_applied(self, index: int) -> None:
+        """Note that entries were applied."""
+        self._journal.note_applied(index)
+
     def term_of(self, index: int) -> int | None:
         """Return the term at an index."""
         return self._journal.term_of(index)

@@ -202,7 +202,7 @@ class Process:
             hosted = self.hosted[packet.shard]
             if isinstance(content.body, AppendReply):
                 self.around.tell(facts.Answered(hosted.name, hosted.peer, content))
-            hosted.shard.receive(content)
+            hosted.shard.receive(content, alone=True)
         else:
             self._receive_for(packet.shard, content)
 

@@ -11,32 +11,22 @@ from pathlib import Path
 from time import perf_counter
 from typing import Final
 
-from quorate.apply import (
-    checks,
-    cuts,
-    deadlines,
-    freezes,
-    publications,
-    slot_set,
-)
-from quorate.apply.batch_writer import BatchWriter, FindEvaluated, PreparedFiles, compare
+from quorate.apply import checks, cuts, deadlines, freezes, publications, slot_set
+from quorate.apply.batch_writer import BatchWriter, FindEvaluated, PreparedFiles
 from quorate.apply.entries import Copies, whole
 from quorate.apply.layers import Rows
 from quorate.apply.mirrors import MirrorPosition
-from quorate.apply.outcomes import (
-    StoredEntry,
-)
+from quorate.apply.outcomes import StoredEntry
 from quorate.apply.scope import Scope
 from quorate.apply.slot_ownership import NOWHERE, OwnRows, Owns, SlotOwnership
 from quorate.apply.slot_set import SlotSet
-from quorate.apply.txn import ShardReader, number_of
+from quorate.apply.txn import ShardReader
 from quorate.consensus.messages import Entry
 from quorate.observe.histogram import SECONDS, Histogram
 from quorate.plugin.catalog import Catalog
 from quorate.plugin.shard_id import ShardId
 from quorate.storage.data.shard_data import ShardData
 from quorate.storage.families import (
-    COUNTS,
     FILE_SETS,
     LEVELS,
     MEMBERS,
@@ -95,7 +85,6 @@ class Applier:
         shard: ShardId,
         data: ShardData,
         *,
-        counted: Sequence[str] = (),
         ownership: SlotOwnership = NOWHERE,
         clock: Callable[[], float] = perf_counter,
         limits: ApplyLimits | None = None,
@@ -103,7 +92,6 @@ class Applier:
         self.shard: Final = shard
         self._catalog: Final = catalog
         self._data = data
-        self._counted: Final = counted
         #: Where rows and deadlines belong.
         self.ownership: Final = ownership
         self._clock: Final = clock
@@ -147,13 +135,6 @@ class Applier:
         """Return the applied index and its running checksum, for a leader's entries."""
         return self._data.applied, self._data.record.checksum
 
-    def compare(self, index: int, checksum: int) -> None:
-        """Compare a checksum with the own one at an index, if that is still known.
-
-        Raises `ReplicaStoppedError` when they differ.
-        """
-        compare(self.shard, index, self._checksums.get(index), checksum)
-
     def reopened(self, data: ShardData) -> None:
         """Switch to other data, after a snapshot was installed."""
         self._data = data
@@ -176,11 +157,6 @@ class Applier:
             shard=self.shard.number,
             copies=copies,
         )
-
-    def counts(self) -> Mapping[str, int]:
-        """Return the number of rows of each counted family."""
-        found = {name: self._data.get(COUNTS, name.encode()) for name in self._counted}
-        return {name: 0 if stored is None else number_of(stored) for name, stored in found.items()}
 
     def mirror_position(self, family: str) -> MirrorPosition | None:
         """Return the position of the copy of a mirrored family; None before its start."""

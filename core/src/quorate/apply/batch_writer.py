@@ -17,7 +17,7 @@ from quorate.apply.outcomes import (
     StoredEntry,
 )
 from quorate.consensus.journal import Position
-from quorate.consensus.messages import Entry, EntryKind
+from quorate.consensus.messages import COMMAND, CONFIG, Entry
 from quorate.observe.failpoints import failpoint
 from quorate.plugin.shard_id import ShardId
 from quorate.storage.data.record import AppliedRecord
@@ -95,35 +95,36 @@ class BatchWriter:
         """Add the effects of one entry; False if it is one for a turn of its own."""
         if self.files:
             return False
-        if entry.index != self._position.index + 1:
-            raise ValueError(f"entry {entry.index} comes after entry {self._position.index}")
-        before, self._position = self._position, Position(entry.index, entry.term)
-        if entry.kind is EntryKind.COMMAND:
+        index, term, kind, payload = entry
+        if index != self._position.index + 1:
+            raise ValueError(f"entry {index} comes after entry {self._position.index}")
+        before, self._position = self._position, Position(index, term)
+        if kind is COMMAND:
             found = self._read(entry)
-            ingested = file_sets.ingested_by(found.tables.get(FILE_SETS), entry.index)
+            ingested = file_sets.ingested_by(found.tables.get(FILE_SETS), index)
             if ingested is not None and self.stored:
                 self._position = before
                 return False
             if ingested is not None:
-                index, self.files = self._prepared
-                if index != entry.index:
+                prepared, self.files = self._prepared
+                if prepared != index:
                     raise FilesNeededError(ingested)
             self._take_effects(entry, found)
         else:
             self.of_consensus = True
-            if entry.kind is EntryKind.CONFIG:
-                self._configuration = (entry.index, entry.payload)
-        self._checksum = crc32(entry.payload, crc32(entry.index.to_bytes(8, "big"), self._checksum))
-        self.checksums[entry.index] = self._checksum
-        if entry.index % self._trim_step == 0:
+            if kind is CONFIG:
+                self._configuration = (index, payload)
+        self._checksum = crc32(payload, crc32(index.to_bytes(8, "big"), self._checksum))
+        self.checksums[index] = self._checksum
+        if index % self._trim_step == 0:
             retention.trim(
                 self.layer,
-                entry.index,
+                index,
                 self._now_ms,
                 self._limits.retained_entries,
                 self._limits.retained_ms,
             )
-        self.stored.append(StoredEntry(entry.index, entry.term, self._now_ms))
+        self.stored.append(StoredEntry(index, term, self._now_ms))
         return True
 
     def commit(self) -> None:

@@ -123,7 +123,10 @@ class ControlledShard:
             raise Rejected(PUBLISHING, f"shard {self.id} is publishing files")
 
     def depart(self, below: Layer, family: str, rows: Mapping[bytes, bytes]) -> None:
-        """Subtract rows that went to another shard from the totals that this one keeps."""
+        """Subtract rows that went to another shard from the totals that this one keeps.
+
+        These are in private families: a watched row does not change without an event.
+        """
         departs = self.program.ownership.departures.get(family)
         if departs is None:
             return
@@ -136,6 +139,9 @@ class ControlledShard:
         finally:
             txn.end()
             events.rollback_to(start)
+        for watched in self.program.watched & layer.tables.keys():
+            # Other replicas learn of these by their events alone.
+            del layer.tables[watched]
         layer.merge_into(below)
 
     def settle(self, layer: Layer, name: str, counts: Iterable[ItemCount]) -> frozenset[str]:

@@ -5,7 +5,6 @@ events. The format is a promise that tests/compat checks.
 """
 
 from collections.abc import Iterable, Set
-from itertools import accumulate, pairwise
 from struct import Struct, error as StructError, pack, unpack_from
 from typing import Final, NamedTuple
 
@@ -149,10 +148,9 @@ def _table(payload: bytes, at: int, lengths_at: int) -> tuple[Table, int]:
     named = 2 * ranges + rows
     lengths = unpack_from(f">{named + rows}i", payload, lengths_at)
     begin = lengths_at + 4 * len(lengths)
-    has_deleted = _DELETED in lengths
+    has_deleted = min(lengths, default=0) <= _DELETED
     sizes = [max(0, length) for length in lengths] if has_deleted else lengths
-    ends = list(accumulate(sizes, initial=begin))
-    parts = [payload[start:end] for start, end in pairwise(ends)]
+    parts = events.split_at(payload, begin, sizes)
     table = Table()
     table.ranges.extend(zip(parts[0 : 2 * ranges : 2], parts[1 : 2 * ranges : 2], strict=True))
     keys, values = parts[2 * ranges : named], parts[named:]
@@ -164,7 +162,7 @@ def _table(payload: bytes, at: int, lengths_at: int) -> tuple[Table, int]:
         }
     else:
         table.rows = dict(zip(keys, values, strict=True))
-    return table, ends[-1]
+    return table, begin + sum(sizes)
 
 
 def _foreign(payload: bytes) -> str:

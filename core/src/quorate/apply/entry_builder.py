@@ -31,6 +31,7 @@ from quorate.apply.scope import Scope
 from quorate.apply.txn import ShardTxn
 from quorate.plugin import Fence, Invalid, Rejected
 from quorate.plugin.shard_id import ShardId
+from quorate.plugin.slots import SLOTS
 from quorate.storage.data.shard_data import ShardData
 from quorate.storage.engine.port import EngineError
 from quorate.storage.events import EventRow, Savepoint
@@ -88,7 +89,10 @@ class EntryBuilder:
         )
         watched = self._program.watched
         tables = [each for each in self.layer.tables.items() if each[0] not in watched]
-        tables += [(family, Table.of(keys)) for family, keys in self.events.silent.items()]
+        forgotten: dict[str, list[bytes]] = {}
+        for family, key in self.events.silent:
+            forgotten.setdefault(family, []).append(key)
+        tables += [(family, Table.of(keys)) for family, keys in forgotten.items()]
         return effects.encode(head, self.events, tables)
 
     def run_all(self, commands: Sequence[LoggedCommand]) -> tuple[Outcome, ...]:
@@ -101,7 +105,7 @@ class EntryBuilder:
             left = len(commands) - len(outcomes)
             why = f"the copies in shard {self._shard} may be old: try again"
             revision = revision_of(self._index, max(0, self._commands - 1))
-            outcomes += [Outcome(revision, refusal=Refusal(COPY_BEHIND, why))] * left
+            outcomes += [Outcome.refused(revision, COPY_BEHIND, why)] * left
         return tuple(outcomes)
 
     def run(self, command: LoggedCommand) -> Outcome:
@@ -332,7 +336,8 @@ class EntryBuilder:
     def _foreign(self, command: LoggedCommand) -> Refusal | None:
         """Return the refusal of a command that touches slots which the shard does not own."""
         slots = self.state.slots
-        if not command.slots or slots.owned.issuperset(command.slots):
+        # Of a shard that owns all, the slots need not be known.
+        if len(slots.owned) == SLOTS or slots.owned.issuperset(command.slots):
             return None
         missing = min(slot for slot in command.slots if not slots.owns(slot))
         return Refusal(
@@ -371,7 +376,7 @@ class EntryBuilder:
 def frozen_outcome(shard: ShardId, revision: int) -> Outcome:
     """Return the outcome of a command that a frozen shard does not carry out."""
     why = f"shard {shard} is being merged: route the command again"
-    return Outcome(revision, refusal=Refusal(WRONG_SHARD, why))
+    return Outcome.refused(revision, WRONG_SHARD, why)
 
 
 def _reserved(code: str) -> ValueError:

@@ -58,22 +58,22 @@ class EvaluationLimits:
 OnFailure = Callable[[str, int, Exception], None]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True, eq=False)
 class Evaluation:
-    """An entry to log, and the outcomes of its writes once it is stored."""
+    """An entry to log, and the outcomes of its writes once it is stored; it never changes."""
 
-    index: int
-    payload: bytes
+    index: Final[int]
+    payload: Final[bytes]
     #: The outcomes of the commands of each write.
-    outcomes: list[tuple[Outcome, ...]]
-    layer: Layer
+    outcomes: Final[list[tuple[Outcome, ...]]]
+    layer: Final[Layer]
     #: The families of its events and the full names of emitted messages; None where its effects are
     #: more than what the layer holds.
-    names: frozenset[str] | None
-    state: ShardState
-    now_ms: int
+    names: Final[frozenset[str] | None]
+    state: Final[ShardState]
+    now_ms: Final[int]
     #: It puts files in place: no command is evaluated before it is stored.
-    ingests: bool
+    ingests: Final[bool]
 
 
 class Evaluator:

@@ -77,9 +77,7 @@ def features(
     ]
 
 
-def declared_by_feature(
-    declared: Collection[pb.NodeDeclaration],
-) -> dict[str, dict[str, int]]:
+def declared_by_feature(declared: Collection[pb.NodeDeclaration]) -> dict[str, dict[str, int]]:
     """Return the level of each node by feature; nodes without a feature are left out."""
     can = {each.node: by_feature(each.levels) for each in declared}
     return {

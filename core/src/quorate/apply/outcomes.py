@@ -1,7 +1,6 @@
 """Outcomes of commands."""
 
-from dataclasses import dataclass
-from typing import Final, NamedTuple
+from typing import Final, NamedTuple, Self
 
 from quorate.v1.files_pb2 import FileSet
 
@@ -48,6 +47,11 @@ class Outcome(NamedTuple):
     #: It was applied before, and its reply was not kept.
     forgotten: bool = False
 
+    @classmethod
+    def refused(cls, revision: int, code: str, message: str) -> Self:
+        """Return the outcome of a refused command."""
+        return cls(revision, refusal=Refusal(code, message))
+
 
 class CopyBehind(BaseException):
     """Ends a handler or a query, to run it again once the shard's copies are fresh.
@@ -56,11 +60,10 @@ class CopyBehind(BaseException):
     """
 
 
-@dataclass(frozen=True, slots=True)
-class StoredEntry:
+class StoredEntry(NamedTuple):
     """An entry whose effects are stored."""
 
-    index: int
+    index: int  # type: ignore[assignment]  # it hides the method of tuples
     term: int
     #: The shard's logical time there.
     at_ms: int

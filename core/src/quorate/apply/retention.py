@@ -10,13 +10,7 @@ from struct import Struct
 from typing import Final
 
 from quorate.apply.layers import Layer
-from quorate.storage.events import (
-    LOW_KEY,
-    TIMES,
-    event_key,
-    time_key,
-    timed_index,
-)
+from quorate.storage.events import LOW_KEY, TIMES, event_key, time_key, timed_index
 from quorate.storage.families import EVENTS
 
 _TIME: Final = Struct(">q")

@@ -210,9 +210,7 @@ def expire(layer: Layer, now_ms: int, first_ms: int) -> int:
     There is nothing to check before `first_ms`. A session that can expire is recorded under its
     expiry as of the last check, which operations have moved since.
     """
-    looked = 0
     for at_ms, session in list(_checks(layer, first_ms, now_ms)):
-        looked += 1
         layer.delete(SESSIONS, _check_key(at_ms, session))
         found = find(layer, session)
         if found is None:
@@ -243,25 +241,18 @@ def answer_known(
     """
     session = find(layer, stamp.session)
     if session is None or session.expires_ms < now_ms:
-        return Outcome(
+        return Outcome.refused(
             revision,
-            refusal=Refusal(
-                SESSION_EXPIRED,
-                f"session {stamp.session} is unknown here or has expired: read which"
-                " of its last commands were applied, then open another",
-            ),
+            SESSION_EXPIRED,
+            f"session {stamp.session} is unknown here or has expired: read which"
+            " of its last commands were applied, then open another",
         )
     refusal = refusal_of(stamp.session, session, command.caller)
     if refusal is not None:
         return Outcome(revision, refusal=refusal)
     if session.sealed:
-        return Outcome(
-            revision,
-            refusal=Refusal(
-                SESSION_SEALED,
-                f"session {stamp.session} is sealed and accepts no more operations",
-            ),
-        )
+        why = f"session {stamp.session} is sealed and accepts no more operations"
+        return Outcome.refused(revision, SESSION_SEALED, why)
     if session.pinned:
         known = _known_of_pinned(layer, command, stamp, revision)
         if known is not None:
@@ -271,13 +262,11 @@ def answer_known(
         _touch(layer, stamp.session, session, lowest, now_ms)
         return Outcome(revision, forgotten=True)
     if not lowest <= sequence <= lowest + WINDOW:
-        return Outcome(
+        return Outcome.refused(
             revision,
-            refusal=Refusal(
-                OUT_OF_RANGE,
-                f"sequence {sequence} of session {stamp.session} is not within {WINDOW} above"
-                f" {lowest}, its lowest unanswered one",
-            ),
+            OUT_OF_RANGE,
+            f"sequence {sequence} of session {stamp.session} is not within {WINDOW} above"
+            f" {lowest}, its lowest unanswered one",
         )
     _touch(layer, stamp.session, session, lowest, now_ms)
     if session.pinned:
@@ -370,13 +359,11 @@ def _known_of_pinned(
         return None
     if value[:_DIGEST_BYTES] == _digest(command):
         return _decoded(value[_DIGEST_BYTES:])
-    return Outcome(
+    return Outcome.refused(
         revision,
-        refusal=Refusal(
-            OTHER_COMMAND,
-            f"sequence {stamp.sequence} of session {stamp.session} was another command when it came"
-            " first: repeat that one, or use another session",
-        ),
+        OTHER_COMMAND,
+        f"sequence {stamp.sequence} of session {stamp.session} was another command when it came"
+        " first: repeat that one, or use another session",
     )
 
 
@@ -470,6 +457,4 @@ def _decoded(value: bytes) -> Outcome:
     end = _CODE.size + _CODE.unpack_from(body)[0]
     code, message = body[_CODE.size : end], body[end:]
     # Truncated text may end within a character.
-    return Outcome(
-        revision, refusal=Refusal(code.decode(errors="ignore"), message.decode(errors="ignore"))
-    )
+    return Outcome.refused(revision, code.decode(errors="ignore"), message.decode(errors="ignore"))

@@ -57,7 +57,7 @@ class SlotOwnership:
         ]
         timers = [each for each in catalog.timers.values() if each.group == group]
         return cls(
-            {each.name: each.shard_key or _constant for each in families},
+            {each.name: each.shard_key or (lambda _: CONSTANT_KEY) for each in families},
             {each.name: _slots_of(each, handlers) for each in timers},
             {each.name: each.departs for each in families if each.departs is not None},
             {
@@ -132,10 +132,6 @@ class OwnRows:
 
     def _owner(self, family: str) -> Owns | None:
         return self._ownership.owner(family, self._owned())
-
-
-def _constant(_: bytes) -> bytes:
-    return CONSTANT_KEY
 
 
 def _slots_of(timer: Timer, handlers: Mapping[str, Handler]) -> Callable[[bytes], list[int]]:

@@ -5,7 +5,7 @@ from functools import cached_property
 from struct import Struct
 from typing import Final, Self
 
-from quorate.plugin.slots import BITMAP_BYTES, SLOTS
+from quorate.plugin.slots import BITMAP_BYTES, slots_in
 
 #: In the family `core.slots`.
 KEY: Final = b"slots"
@@ -23,9 +23,7 @@ class SlotSet:
     @cached_property
     def owned(self) -> frozenset[int]:
         """The slots."""
-        return frozenset(
-            slot for slot in range(SLOTS) if self.bitmap[slot >> 3] & (1 << (slot & 7))
-        )
+        return frozenset(slots_in(self.bitmap))
 
     def owns(self, slot: int) -> bool:
         """Whether the shard owns a slot."""

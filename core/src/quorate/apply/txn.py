@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from itertools import chain, islice
+from itertools import islice, repeat
 from struct import Struct
 from typing import Final
 
@@ -19,7 +19,7 @@ from quorate.apply.scope import Family, Scope
 from quorate.apply.writers import Writer
 from quorate.plugin import Rejected, Row
 from quorate.plugin.advanced import Splice
-from quorate.plugin.batches import AT_A_TIME
+from quorate.plugin.batches import AT_A_TIME, in_parts
 from quorate.plugin.deprecations import deprecated
 from quorate.plugin.keys import successor
 from quorate.plugin.splicing import spliced
@@ -42,6 +42,7 @@ _BYTES: Final = {bytes}
 _revision: Final = REVISION.unpack_from
 #: The constructor of a named tuple takes as long as a read of a row.
 _new_row: Final = tuple.__new__
+_PUT: Final = Kind.PUT
 _NUMBER: Final = Struct(">Q")
 
 
@@ -127,6 +128,18 @@ class ShardReader:
         if not declared.public:
             return values
         return [None if value is None else value[_HEAD:] for value in values]
+
+    def get_starts(self, family: str, keys: Iterable[bytes], size: int) -> list[bytes | None]:
+        """Return the first bytes of the current values of keys in their order."""
+        declared, named = self._readable(family), _checked(keys)
+        start = _HEAD if declared.public else 0
+        part = slice(start, start + size)
+        found: list[bytes | None] = []
+        # Few whole values are in memory at a time: they may be large.
+        for some in in_parts(named, AT_A_TIME):
+            values = self._rows.get_many(family, some)
+            found += [None if value is None else value[part] for value in values]
+        return found
 
     def writer(self, family: str, row: Row) -> Writer | None:
         """Return the writer of a row of this view, if that was kept."""
@@ -303,7 +316,7 @@ class ShardTxn(ShardReader):
         if len(value) > self._row_bytes:
             raise self._too_large(family, len(value))
         if rows is not self._run:
-            self._events.begin(family, Kind.PUT)
+            self._events.begin(family, _PUT)
             self._run = rows
         rows[key] = stored = self._head + value
         self._parts.append(key)
@@ -316,23 +329,23 @@ class ShardTxn(ShardReader):
             for key, value in rows.items():
                 self.put(family, key, value)
             return
-        _check_bytes("key", rows)
         _check_bytes("value", rows.values())
-        if not rows:
-            return
-        longest = max(map(len, rows.values()))
-        if longest > self._row_bytes:
-            raise self._too_large(family, longest)
-        written = self._layer.table(family).rows
-        if not declared.public:
-            written.update(rows)
-            return
         head = self._head
-        stored = {key: head + value for key, value in rows.items()}
-        written.update(stored)
-        self._run = None
-        self._events.begin(family, Kind.PUT)
-        self._parts.extend(chain.from_iterable(stored.items()))
+        stored = [head + value for value in rows.values()] if declared.public else rows.values()
+        self._put_all(declared, rows, list(stored))
+
+    def put_joined(self, family: str, keys: Collection[bytes], *parts: Iterable[bytes]) -> None:
+        """Write a row for each of different keys, its value joined of one of each of the parts."""
+        declared = self._writable(family)
+        join = b"".join
+        if declared.previous or declared.counted:
+            for key, value in zip(keys, map(join, zip(*parts, strict=True)), strict=True):
+                self.put(family, key, value)
+            return
+        if declared.public:
+            parts = (repeat(self._head, len(keys)), *parts)
+        # Joined with their revision, values are copied once.
+        self._put_all(declared, keys, list(map(join, zip(*parts, strict=True))))
 
     def delete(self, family: str, key: bytes) -> None:
         """Delete a row, if it is there, and record its event."""
@@ -385,7 +398,7 @@ class ShardTxn(ShardReader):
         """Delete a row that is in another shard now, without an event."""
         self._layer.delete(family.name, key)
         if family.public:
-            self._events.silent.setdefault(family.name, {})[key] = None
+            self._events.silent.append((family.name, key))
         if family.counted:
             self.count_more(family.name, -1)
 
@@ -457,6 +470,23 @@ class ShardTxn(ShardReader):
         elif declared.public:
             self._record(family, Kind.PUT, key, stored)
         return None
+
+    def _put_all(self, declared: Family, keys: Collection[bytes], stored: list[bytes]) -> None:
+        """Write rows as they are stored to a usual family, and record their events."""
+        _check_bytes("key", keys)
+        if not stored:
+            return
+        longest = max(map(len, stored)) - (_HEAD if declared.public else 0)
+        if longest > self._row_bytes:
+            raise self._too_large(declared.name, longest)
+        self._layer.table(declared.name).rows.update(zip(keys, stored, strict=True))
+        if not declared.public:
+            return
+        self._run = None
+        self._events.begin(declared.name, Kind.PUT)
+        parts = [b""] * (2 * len(stored))
+        parts[::2], parts[1::2] = keys, stored
+        self._parts.extend(parts)
 
     def _too_large(self, family: str, size: int) -> Rejected:
         return Rejected(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, Final
 
 from quorate.cli.samples import Samples, bucket_of
@@ -33,20 +33,17 @@ class Activity:
 
     def since(self, before: Activity | None) -> Rates:
         """Return the rates since another moment; without one, since the nodes started."""
-        return Rates(self, before)
+        took = None if before is None else max(self.at_s - before.at_s, 1e-3)
+        return Rates(self, before, took)
 
 
-@dataclass(slots=True)
+@dataclass(frozen=True, slots=True)
 class Rates:
     """The rates and latencies of nodes between two moments."""
 
     _now: Activity
     _before: Activity | None
-    _took: float | None = field(init=False)
-
-    def __post_init__(self) -> None:
-        before = self._before
-        self._took = None if before is None else max(self._now.at_s - before.at_s, 1e-3)
+    _took: float | None
 
     def writes(self) -> Iterator[Row]:
         """Yield the shards that were written to, with the node that led them."""
@@ -113,7 +110,6 @@ class Rates:
         return None if self._took is None else round(count / self._took, 1)
 
     def _buckets(self, node: str, name: str, label: str = "") -> Mapping[str, Buckets]:
-        """Return the buckets of a histogram by a label."""
         found: defaultdict[str, Buckets] = defaultdict(dict)
         labels = (label, "le") if label else ("le",)
         for key, count in self._sums(node, name, *labels).items():
@@ -140,7 +136,6 @@ class Rates:
 
 
 def _latencies(buckets: Buckets) -> dict[str, float | None]:
-    """Return the median and the 99th percentile of a histogram in milliseconds."""
     if not any(buckets.values()):
         return {"p50_ms": None, "p99_ms": None}
     found: dict[str, float | None] = {}

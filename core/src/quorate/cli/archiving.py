@@ -7,6 +7,7 @@ import json
 import time
 from collections.abc import Callable, Mapping
 from contextlib import aclosing, suppress
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
 from quorate.cli.backup import copy
@@ -88,30 +89,26 @@ async def _backup_needed(
     return "due"
 
 
+@dataclass(eq=False)
 class _Follower:
     """Archives the entries of a shard after its backup, from any node that has them."""
 
-    def __init__(
-        self, client: AsyncClient, archive: Archive, shard: str, every_s: float, say: Say
-    ) -> None:
-        self._client: Final = client
-        self._archive: Final = archive
-        self._shard: Final = shard
-        self._every_s: Final = every_s
-        self._say: Final = say
-        self._backup = 0
-        self._refusals: Final = Backoff(_RETRY_S, _REFUSED_S)
-        #: When a refusal that lasts means that a backup is needed.
-        self._needed_at: float | None = None
-        #: Why the shard needs a new backup; empty if it does not.
-        self.needs = ""
+    _client: AsyncClient
+    _archive: Archive
+    _shard: str
+    _every_s: float
+    _say: Say
+    _backup: int = 0
+    _refusals: Backoff = field(default_factory=lambda: Backoff(_RETRY_S, _REFUSED_S))
+    #: When a refusal that lasts means that a backup is needed.
+    _needed_at: float | None = None
+    #: Why the shard needs a new backup; empty if it does not.
+    needs: str = ""
 
     def backed_up(self, index: int) -> None:
-        """Record that there is a backup of the shard at an index."""
         self._backup, self.needs, self._needed_at = index, "", None
 
     async def run(self) -> None:
-        """Follow the shard until cancelled."""
         turn, said = 0, ""
         while True:
             try:
@@ -178,7 +175,6 @@ class _Follower:
 
 
 def _shards(backup: Place) -> Mapping[str, Mapping[str, int]]:
-    """Return the manifests of the shards of a backup."""
     shards: Mapping[str, Mapping[str, int]] = json.loads((backup / "backup.json").read_bytes())[
         "shards"
     ]
@@ -186,7 +182,6 @@ def _shards(backup: Place) -> Mapping[str, Mapping[str, int]]:
 
 
 def _indexes(backup: Place) -> Mapping[str, int]:
-    """Return the index at which a backup has each shard."""
     return {shard: manifest["index"] for shard, manifest in _shards(backup).items()}
 
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import click
 
+from quorate.cli.options import flag, option
 from quorate.cli.terminal import Terminal, bytes_of
 from quorate.client.watching import ALIASES
 from quorate.plugin import keys
@@ -23,8 +24,8 @@ WRITER: Final = "/quorate.v1.AuditService/Writer"
 
 
 @click.group("audit", invoke_without_command=True)
-@click.option("--domain", "domains", multiple=True, help="A plugin, or admin; default: all.")
-@click.option("--node", "nodes", multiple=True, help="A node; default: all members.")
+@option("--domain domains", "A plugin, or admin; default: all.", multiple=True)
+@option("--node nodes", "A node; default: all members.", multiple=True)
 @click.pass_context
 def command(ctx: click.Context, domains: tuple[str, ...], nodes: tuple[str, ...]) -> None:
     """Show the calls of clients and operators, one record per line, until Ctrl-C.
@@ -47,7 +48,7 @@ def command(ctx: click.Context, domains: tuple[str, ...], nodes: tuple[str, ...]
 @command.command("writer")
 @click.argument("family")
 @click.argument("key")
-@click.option("--hex", "in_hex", is_flag=True, help="Read the key as hex digits.")
+@flag("--hex in_hex", "Read the key as hex digits.")
 @click.pass_obj
 def writer(terminal: Terminal, family: str, key: str, in_hex: bool) -> None:
     """Show the last writer of the row of FAMILY with KEY, where audit.writers is on.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 from ipaddress import ip_address
 from pathlib import Path
@@ -39,14 +40,9 @@ def make_authority(directory: Path, days: int = DAYS) -> None:
         raise failure(
             f"{directory} already has an authority", "use it, or name another directory with --dir"
         )
-    key = ec.generate_private_key(ec.SECP256R1())
     name = _named("Quorate trial CA")
-    builder = (
-        _builder(name, name, key, key, days)
-        .add_extension(x509.BasicConstraints(ca=True, path_length=0), critical=True)
-        .add_extension(_SIGNS, critical=True)
-    )
-    _write(directory, AUTHORITY, builder, key, key)
+    critical = (x509.BasicConstraints(ca=True, path_length=0), _SIGNS)
+    _issue(directory, AUTHORITY, name, name, None, days, critical)
 
 
 def sign(
@@ -79,7 +75,6 @@ def sign(
     uses = [ExtendedKeyUsageOID.CLIENT_AUTH]
     if serves:
         uses.append(ExtendedKeyUsageOID.SERVER_AUTH)
-    key = ec.generate_private_key(ec.SECP256R1())
     try:
         alternatives = x509.SubjectAlternativeName([_alternative(each) for each in hosts])
         subject = _named(name)
@@ -88,13 +83,9 @@ def sign(
             f"cannot make a certificate for {', '.join(hosts)}: {error}",
             "write the names in ASCII, as in the DNS",
         ) from error
-    builder = (
-        _builder(subject, authority.subject, key, signing, days)
-        .add_extension(alternatives, critical=False)
-        .add_extension(x509.BasicConstraints(ca=False, path_length=None), critical=True)
-        .add_extension(x509.ExtendedKeyUsage(uses), critical=False)
-    )
-    _write(directory, name, builder, key, signing)
+    critical = (x509.BasicConstraints(ca=False, path_length=None),)
+    others = (alternatives, x509.ExtendedKeyUsage(uses))
+    _issue(directory, name, subject, authority.subject, signing, days, critical, others)
 
 
 def _alternative(host: str) -> x509.GeneralName:
@@ -108,15 +99,21 @@ def _named(name: str) -> x509.Name:
     return x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, name)])
 
 
-def _builder(
+def _issue(
+    directory: Path,
+    name: str,
     subject: x509.Name,
     issuer: x509.Name,
-    key: EllipticCurvePrivateKey,
-    signing: EllipticCurvePrivateKey,
+    signing: EllipticCurvePrivateKey | None,
     days: int,
-) -> x509.CertificateBuilder:
+    critical: Sequence[x509.ExtensionType],
+    others: Sequence[x509.ExtensionType] = (),
+) -> None:
+    """Write a certificate and its new key, which signs it where `signing` is None."""
+    key = ec.generate_private_key(ec.SECP256R1())
+    signing = signing or key
     now = datetime.now(UTC)
-    return (
+    builder = (
         x509.CertificateBuilder()
         .subject_name(subject)
         .issuer_name(issuer)
@@ -124,29 +121,21 @@ def _builder(
         .serial_number(x509.random_serial_number())
         .not_valid_before(now - _EARLIER)
         .not_valid_after(now + timedelta(days=days))
-        .add_extension(x509.SubjectKeyIdentifier.from_public_key(key.public_key()), critical=False)
-        .add_extension(
-            x509.AuthorityKeyIdentifier.from_issuer_public_key(signing.public_key()),
-            critical=False,
-        )
     )
-
-
-def _write(
-    directory: Path,
-    name: str,
-    builder: x509.CertificateBuilder,
-    key: EllipticCurvePrivateKey,
-    signing: EllipticCurvePrivateKey,
-) -> None:
-    signed = builder.sign(signing, hashes.SHA256())
+    identifiers = (
+        x509.SubjectKeyIdentifier.from_public_key(key.public_key()),
+        x509.AuthorityKeyIdentifier.from_issuer_public_key(signing.public_key()),
+    )
+    for extension in (*identifiers, *others, *critical):
+        builder = builder.add_extension(extension, critical=extension in critical)
     private = key.private_bytes(
         serialization.Encoding.PEM,
         serialization.PrivateFormat.PKCS8,
         serialization.NoEncryption(),
     )
+    signed = builder.sign(signing, hashes.SHA256()).public_bytes(serialization.Encoding.PEM)
     _replace(directory / f"{name}.key", private, 0o600)
-    _replace(directory / f"{name}.pem", signed.public_bytes(serialization.Encoding.PEM), 0o644)
+    _replace(directory / f"{name}.pem", signed, 0o644)
 
 
 def _replace(path: Path, content: bytes, mode: int) -> None:

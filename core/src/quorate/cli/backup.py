@@ -4,24 +4,23 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Callable
-from contextlib import ExitStack
 from functools import partial
-from pathlib import Path, PurePosixPath
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 import click
 
-from quorate.cli.failures import Failure, failure, not_installed
+from quorate.cli.failures import failure, not_installed
+from quorate.cli.options import flag, option
 from quorate.cli.terminal import ADMIN, Terminal, progress
-from quorate.storage import backup_stores, durably
+from quorate.shards.snapshots.parts import BackupError, BackupTarget
+from quorate.storage import backup_stores
 from quorate.storage.backup_stores import Place, PlaceError
 from quorate.v1.admin_pb2 import BackupPart, BackupRequest
 
 if TYPE_CHECKING:
     from quorate.client import AsyncClient
 
-#: A directory without it is no backup.
-_MANIFEST: Final = "backup.json"
 _SECONDS: Final = click.FloatRange(min=0, min_open=True)
 
 
@@ -43,20 +42,12 @@ class PlaceType(click.Path):
 
 @click.command("backup")
 @click.argument("directory", metavar="DIR", type=PlaceType())
-@click.option("--node", help="Node to ask; default: any node.")
-@click.option("--verify", "verifies", is_flag=True, help="Restore DIR in a sandbox and compare.")
-@click.option("--follow", "follows", is_flag=True, help="Keep an archive in DIR, until Ctrl-C.")
-@click.option(
-    "--every", type=_SECONDS, default=5.0, show_default=True, help="Seconds between writes."
-)
-@click.option(
-    "--backup-every",
-    type=_SECONDS,
-    default=86_400.0,
-    show_default=True,
-    help="Seconds between backups.",
-)
-@click.option("--keep", type=_SECONDS, help="Seconds of history to keep; default: all.")
+@option("--node", "Node to ask; default: any node.")
+@flag("--verify verifies", "Restore DIR in a sandbox and compare.")
+@flag("--follow follows", "Keep an archive in DIR, until Ctrl-C.")
+@option("--every", "Seconds between writes.", _SECONDS, 5.0)
+@option("--backup-every", "Seconds between backups.", _SECONDS, 86_400.0)
+@option("--keep", "Seconds of history to keep; default: all.", _SECONDS)
 @click.pass_obj
 def command(
     terminal: Terminal,
@@ -109,7 +100,6 @@ def command(
 def _verify(terminal: Terminal, directory: Place) -> None:
     try:
         from quorate.node.directory import verify
-        from quorate.shards.snapshots.parts import BackupError
     except ModuleNotFoundError as error:
         raise not_installed(error, "a verification") from error
     try:
@@ -134,57 +124,19 @@ async def write(
 
     Raises `Failure` when the stream leaves something out.
     """
-    files = size = 0
-    manifest = b""
-    with ExitStack() as stack:
-        write_part: Callable[[bytes], object] = bytes
-        async for part in _whole(parts, directory):
-            copied(len(part.content))
-            size += len(part.content)
-            if part.path == _MANIFEST:
-                manifest += part.content
-                continue
-            if part.offset == 0:
-                files += 1
-                path = directory / _safe(part.path).as_posix()
-                write_part = await asyncio.to_thread(
-                    stack.enter_context, backup_stores.writing(path)
-                )
-            await asyncio.to_thread(write_part, part.content)
-            if part.offset + len(part.content) == part.size:
-                await asyncio.to_thread(stack.close)
-    if isinstance(directory, Path):
-        for folder in directory.iterdir():
-            durably.sync_directory(folder)
-    backup_stores.make(directory)
-    await asyncio.to_thread(backup_stores.write, directory / _MANIFEST, manifest)
-    return files + 1, size
-
-
-async def _whole(parts: AsyncIterator[BackupPart], directory: Place) -> AsyncIterator[BackupPart]:
-    """Pass on the parts of files that are complete, one after the other, the manifest last."""
-    path, reached, due = "", 0, 0
-    async for part in parts:
-        if reached == due and part.path != path:
-            path, reached = part.path, 0
-        if (part.path, part.offset) != (path, reached):
-            raise _torn(directory, f"the part after byte {reached} of {path} is missing")
-        reached, due = reached + len(part.content), part.size
-        yield part
-    if path != _MANIFEST or reached != due:
-        raise _torn(directory, "the stream ended before the manifest")
-
-
-def _safe(path: str) -> PurePosixPath:
-    """Return where a file goes below the directory; a node has no say over other places."""
-    parts = PurePosixPath(path).parts
-    if not parts or any(part in ("/", "..") for part in parts):
+    try:
+        target = await asyncio.to_thread(BackupTarget, directory)
+        try:
+            async for part in parts:
+                copied(len(part.content))
+                await asyncio.to_thread(target.take, part)
+        finally:
+            await asyncio.to_thread(target.close)
+    except BackupError as error:
+        raise failure(str(error)) from error
+    if not target.finished:
         raise failure(
-            f"the node sent a file {path!r}, which is outside the directory",
-            "ask another node, and report this as a bug",
+            "the backup is incomplete: the stream ended before the manifest",
+            f"empty {directory}, then run it again",
         )
-    return PurePosixPath(*parts)
-
-
-def _torn(directory: Place, what: str) -> Failure:
-    return failure(f"the backup is incomplete: {what}", f"empty {directory}, then run it again")
+    return target.files, target.bytes

@@ -10,6 +10,7 @@ from typing import Final
 import click
 
 from quorate.cli.failures import not_installed
+from quorate.cli.options import DIRECTORY, flag, option
 from quorate.cli.terminal import Terminal
 
 _DAYS: Final = 365
@@ -17,21 +18,13 @@ _DAYS: Final = 365
 _OF_NODE: Final = ("tls.cert_file", "tls.key_file", "tls.ca_file")
 _OF_CLIENT: Final = ("QUORATE_TLS_CERT", "QUORATE_TLS_KEY", "QUORATE_TLS_CA")
 
-_directory = click.option(
-    "--dir",
-    "directory",
-    type=click.Path(file_okay=False, path_type=Path),
-    default=Path("quorate-certs"),
-    show_default=True,
-    help="Directory of the authority and its certificates.",
+_directory = option(
+    "--dir directory",
+    "Directory of the authority and its certificates.",
+    DIRECTORY,
+    Path("quorate-certs"),
 )
-_days = click.option(
-    "--days",
-    type=click.IntRange(1, 3_650),
-    default=_DAYS,
-    show_default=True,
-    help="Days until it expires.",
-)
+_days = option("--days", "Days until it expires.", click.IntRange(1, 3_650), _DAYS)
 
 
 @click.group("cert")
@@ -54,13 +47,8 @@ def init(terminal: Terminal, directory: Path, days: int) -> None:
 
 @command.command("create")
 @click.argument("name")
-@click.option(
-    "--host",
-    "hosts",
-    multiple=True,
-    help="A DNS name or IP address by which clients reach the node.",
-)
-@click.option("--client", is_flag=True, help="Valid for a client alone: no node serves with it.")
+@option("--host hosts", "A DNS name or IP address by which clients reach the node.", multiple=True)
+@flag("--client", "Valid for a client alone: no node serves with it.")
 @_directory
 @_days
 @click.pass_obj

@@ -6,7 +6,7 @@ A shell waits for it: the cluster is asked for a moment, and on any failure noth
 from __future__ import annotations
 
 import re
-from collections.abc import AsyncGenerator, Callable
+from collections.abc import AsyncGenerator, Callable, Iterable
 from contextlib import aclosing, suppress
 from typing import TYPE_CHECKING, Final
 
@@ -16,6 +16,7 @@ from quorate.cli.deferred import terminal_of
 
 if TYPE_CHECKING:
     from quorate.client import AsyncClient
+    from quorate.v1.admin_pb2 import TopologyResponse
 
     Find = Callable[[AsyncClient, click.Context, str], AsyncGenerator[str, None]]
 
@@ -98,19 +99,14 @@ async def keys(client: AsyncClient, ctx: click.Context, start: str) -> AsyncGene
             return
 
 
-async def nodes(client: AsyncClient, _: click.Context, start: str) -> AsyncGenerator[str, None]:
-    """Yield the names of nodes."""
-    for node in (await client.topology()).nodes:
-        yield node.node
+def _in_topology(names: Callable[[TopologyResponse], Iterable[str]]) -> Find:
+    async def find(client: AsyncClient, _: click.Context, start: str) -> AsyncGenerator[str, None]:
+        for name in names(await client.topology()):
+            yield name
+
+    return find
 
 
-async def groups(client: AsyncClient, _: click.Context, start: str) -> AsyncGenerator[str, None]:
-    """Yield the names of groups."""
-    for shard in (await client.topology()).shards:
-        yield shard.group
-
-
-async def shards(client: AsyncClient, _: click.Context, start: str) -> AsyncGenerator[str, None]:
-    """Yield the names of shards."""
-    for shard in (await client.topology()).shards:
-        yield f"{shard.group}/{shard.number}"
+nodes = _in_topology(lambda found: (each.node for each in found.nodes))
+groups = _in_topology(lambda found: (each.group for each in found.shards))
+shards = _in_topology(lambda found: (f"{each.group}/{each.number}" for each in found.shards))

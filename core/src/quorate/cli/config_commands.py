@@ -5,6 +5,7 @@ import tomllib
 
 import click
 
+from quorate.cli.options import flag
 from quorate.cli.serve import catalog_of, demand_startable, workers_in
 from quorate.cli.terminal import Terminal
 
@@ -15,9 +16,7 @@ def command() -> None:
 
 
 @command.command("get")
-@click.option(
-    "--schema", is_flag=True, help="Print the JSON schema, with the sections of all plugins."
-)
+@flag("--schema", "Print the JSON schema, with the sections of all plugins.")
 @click.pass_obj
 def get(terminal: Terminal, schema: bool) -> None:
     """Print the effective configuration with every default, as TOML or as JSON."""

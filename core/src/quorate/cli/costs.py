@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from math import ceil
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from quorate.config.members import MOST_WORKERS, SLOTS
 
@@ -14,8 +14,7 @@ MB: Final = 1e6
 GB: Final = 1e9
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Figure:
+class Figure(NamedTuple):
     """One measurement: a number, its unit, and the command that repeats it in `benchmarks/`."""
 
     value: float
@@ -31,49 +30,25 @@ _SESSIONS: Final = "sessions.py --only memory --sessions 5000000 --topics 100000
 
 #: Measured on 2026-11-22 and 2026-11-23 on two cores that other work used too, Python 3.11.7.
 FIGURES: Final = {
-    "write_leader": Figure(
-        value=333, unit="us", meaning="a single write, 100 in flight: its leader", command=_ROWS
-    ),
-    "write_follower": Figure(
-        value=78, unit="us", meaning="a single write: each other replica", command=_ROWS
-    ),
-    "batched_leader": Figure(
-        value=10.2, unit="us", meaning="a session in batches of 1,000: its leader", command=_ROWS
-    ),
-    "batched_follower": Figure(
-        value=4.3, unit="us", meaning="a session in batches: each other replica", command=_ROWS
-    ),
+    "write_leader": Figure(333, "us", "a single write, 100 in flight: its leader", _ROWS),
+    "write_follower": Figure(78, "us", "a single write: each other replica", _ROWS),
+    "batched_leader": Figure(10.2, "us", "a session in batches of 1,000: its leader", _ROWS),
+    "batched_follower": Figure(4.3, "us", "a session in batches: each other replica", _ROWS),
     "read": Figure(
-        value=143,
-        unit="us",
-        meaning="a single linearizable read, 100 in flight: its leader",
-        command="path.py --only read-100",
+        143,
+        "us",
+        "a single linearizable read, 100 in flight: its leader",
+        "path.py --only read-100",
     ),
-    "event": Figure(
-        value=114, unit="us", meaning="a change for each watch that sees it", command=_WATCHES
-    ),
-    "watch": Figure(value=9_300, unit="bytes", meaning="an open watch", command=_WATCHES),
-    "row_log": Figure(
-        value=165, unit="bytes", meaning="a row of 120 to 128 bytes, to each replica", command=_ROWS
-    ),
-    "row_disk": Figure(
-        value=312, unit="bytes", meaning="a session on the disk of a replica", command=_SESSIONS
-    ),
-    "row_memory": Figure(
-        value=17, unit="bytes", meaning="a session in the memory of a replica", command=_SESSIONS
-    ),
-    "shard": Figure(
-        value=3_560_000, unit="bytes", meaning="a replica of a shard, in memory", command=_REST
-    ),
-    "shard_rest": Figure(
-        value=943, unit="us/s", meaning="a replica of a shard that is not written", command=_REST
-    ),
-    "node": Figure(
-        value=129_000_000, unit="bytes", meaning="a node with five shards", command=_REST
-    ),
-    "node_rest": Figure(
-        value=15_000, unit="us/s", meaning="the same, when nobody calls", command=_REST
-    ),
+    "event": Figure(114, "us", "a change for each watch that sees it", _WATCHES),
+    "watch": Figure(9_300, "bytes", "an open watch", _WATCHES),
+    "row_log": Figure(165, "bytes", "a row of 120 to 128 bytes, to each replica", _ROWS),
+    "row_disk": Figure(312, "bytes", "a session on the disk of a replica", _SESSIONS),
+    "row_memory": Figure(17, "bytes", "a session in the memory of a replica", _SESSIONS),
+    "shard": Figure(3_560_000, "bytes", "a replica of a shard, in memory", _REST),
+    "shard_rest": Figure(943, "us/s", "a replica of a shard that is not written", _REST),
+    "node": Figure(129_000_000, "bytes", "a node with five shards", _REST),
+    "node_rest": Figure(15_000, "us/s", "the same, when nobody calls", _REST),
 }
 
 #: What a heartbeat or its answer takes of a node: the rest of a shard is 80 of them a second on its
@@ -122,7 +97,7 @@ class Machine:
     disk: float = 1_000 * GB
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class Use:
     """The use of one resource by a plan, on each machine or in the whole cluster."""
 
@@ -231,19 +206,14 @@ def _shards(demand: Demand, members: int) -> int:
     return min(SLOTS, max(for_workers, ceil(demand.sessions / SHARD_ROWS)))
 
 
-def _leading_us(demand: Demand) -> float:
-    """Return the processor time that the leaders of all shards need per second."""
-    return (
+def _uses(demand: Demand, machine: Machine, nodes: int, workers: int, shards: int) -> Iterator[Use]:
+    members, others = nodes * workers, demand.replicas - 1
+    leading_us = (
         demand.writes * _value("write_leader")
         + demand.batched * _value("batched_leader")
         + demand.reads * _value("read")
         + demand.events * _value("event")
     )
-
-
-def _uses(demand: Demand, machine: Machine, nodes: int, workers: int, shards: int) -> Iterator[Use]:
-    members, others = nodes * workers, demand.replicas - 1
-    leading_us = _leading_us(demand)
     following_us = others * (
         demand.writes * _value("write_follower") + demand.batched * _value("batched_follower")
     )
@@ -253,22 +223,17 @@ def _uses(demand: Demand, machine: Machine, nodes: int, workers: int, shards: in
         + members * (members - 1) * _ASK_US / _ASKED_EVERY_S
     )
     yield Use(
-        what="processor, each machine",
-        needs=(leading_us + following_us + resting_us) * US / nodes,
-        has=PLANNED * workers,
-        unit="cores",
+        "processor, each machine",
+        (leading_us + following_us + resting_us) * US / nodes,
+        PLANNED * workers,
+        "cores",
     )
+    yield Use("processor, the leader of one shard", leading_us * US / shards, PLANNED, "cores")
     yield Use(
-        what="processor, the leader of one shard",
-        needs=leading_us * US / shards,
-        has=PLANNED,
-        unit="cores",
-    )
-    yield Use(
-        what="processor, the leader of metadata/0",
-        needs=2 * _HEARTBEATS_PER_S * members * MESSAGE_US * US,
-        has=PLANNED,
-        unit="cores",
+        "processor, the leader of metadata/0",
+        2 * _HEARTBEATS_PER_S * members * MESSAGE_US * US,
+        PLANNED,
+        "cores",
     )
     memory = (
         workers * _value("node")
@@ -276,28 +241,14 @@ def _uses(demand: Demand, machine: Machine, nodes: int, workers: int, shards: in
         + demand.sessions * demand.replicas / nodes * _value("row_memory")
         + demand.watches / nodes * _value("watch")
     )
-    yield Use(
-        what="memory, each machine", needs=memory / GB, has=PLANNED * machine.memory / GB, unit="GB"
-    )
+    yield Use("memory, each machine", memory / GB, PLANNED * machine.memory / GB, "GB")
     disk = demand.sessions * demand.replicas / nodes * _value("row_disk")
-    yield Use(
-        what="disk, each machine", needs=disk / GB, has=PLANNED * machine.disk / GB, unit="GB"
-    )
-    yield Use(
-        what="rows, each shard",
-        needs=demand.sessions / shards / 1e6,
-        has=SHARD_ROWS / 1e6,
-        unit="million",
-    )
-    yield Use(
-        what="one topology",
-        needs=shards * _SHARD_PLACE_BYTES / MB,
-        has=_TOPOLOGY_BYTES / MB,
-        unit="MB",
-    )
+    yield Use("disk, each machine", disk / GB, PLANNED * machine.disk / GB, "GB")
+    yield Use("rows, each shard", demand.sessions / shards / 1e6, SHARD_ROWS / 1e6, "million")
+    yield Use("one topology", shards * _SHARD_PLACE_BYTES / MB, _TOPOLOGY_BYTES / MB, "MB")
     rows = demand.writes + demand.batched
     network = rows * _value("row_log") * (1 + others) + demand.events * _value("row_log")
-    yield Use(what="network, each machine", needs=network / nodes / MB, has=None, unit="MB/s")
+    yield Use("network, each machine", network / nodes / MB, None, "MB/s")
 
 
 def _value(name: str) -> float:

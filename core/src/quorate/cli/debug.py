@@ -17,6 +17,7 @@ from google.protobuf.json_format import MessageToDict
 
 from quorate.cli import doctor, recorded
 from quorate.cli.failures import Failure, failure
+from quorate.cli.options import option
 from quorate.cli.statuses import Silent
 from quorate.cli.terminal import Terminal
 from quorate.observe.recorder import Record
@@ -33,19 +34,17 @@ def command() -> None:
 
 @command.command("bundle")
 @click.argument("file", type=click.Path(path_type=Path, dir_okay=False))
-@click.option(
-    "--recorder",
-    "recorders",
+@option(
+    "--recorder recorders",
+    "The flight recorder of a node that does not answer, or its node.dir; may be repeated.",
+    click.Path(path_type=Path, exists=True),
     multiple=True,
-    type=click.Path(path_type=Path, exists=True),
-    help="The flight recorder of a node that does not answer, or its node.dir; may be repeated.",
 )
-@click.option(
-    "--log",
-    "logs",
+@option(
+    "--log logs",
+    "Include the last 16 MiB of this log of a node; may be repeated.",
+    click.Path(path_type=Path, exists=True, dir_okay=False),
     multiple=True,
-    type=click.Path(path_type=Path, exists=True, dir_okay=False),
-    help="Include the last 16 MiB of this log of a node; may be repeated.",
 )
 @click.pass_obj
 def bundle(
@@ -82,16 +81,10 @@ def bundle(
 
 @command.command("recorder")
 @click.argument("source", metavar="PATH|NODE")
-@click.option("--kind", "kinds", multiple=True, help="Records of a kind; may be repeated.")
-@click.option("--shard", default="", help="Records about a shard.")
-@click.option("--request", default="", help="Records about a call, by its id.")
-@click.option(
-    "--last",
-    type=click.IntRange(0, 1_000_000),
-    default=1_000,
-    show_default=True,
-    help="Number of newest records; 0: all.",
-)
+@option("--kind kinds", "Records of a kind; may be repeated.", multiple=True)
+@option("--shard", "Records about a shard.", default="")
+@option("--request", "Records about a call, by its id.", default="")
+@option("--last", "Number of newest records; 0: all.", click.IntRange(0, 1_000_000), 1_000)
 @click.pass_obj
 def show_recorder(
     terminal: Terminal, source: str, kinds: tuple[str, ...], shard: str, request: str, last: int
@@ -113,7 +106,6 @@ def show_recorder(
 
 
 def _without_names(records: Iterable[Record]) -> Iterator[Record]:
-    """Yield records without the names of callers."""
     for each in records:
         yield {name: value for name, value in each.items() if name != "caller"}
 

@@ -131,7 +131,6 @@ class _Bounded:
 
 
 def _offer(command: click.Command, option: click.Option) -> None:
-    """Add the option unless the command has one of that name."""
     taken = {each for parameter in command.params for each in parameter.opts}
     if option.opts[-1] not in taken:
         option.opts = [each for each in option.opts if each not in taken]

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, Final
 import click
 
 from quorate.cli.failures import ExitCode
+from quorate.cli.options import flag
 from quorate.cli.samples import Samples, bucket_of, samples_in, texts_of
 from quorate.cli.status import ClusterView, view_of
 from quorate.cli.statuses import Silent, Status, look, quota_rows
@@ -57,7 +58,7 @@ class Finding:
 
 
 @click.command("doctor")
-@click.option("--here", is_flag=True, help="Check this machine's configuration file and disk, too.")
+@flag("--here", "Check this machine's configuration file and disk, too.")
 @click.pass_obj
 def command(terminal: Terminal, here: bool) -> None:
     """Find failures, slowdowns and full resources, and suggest fixes.

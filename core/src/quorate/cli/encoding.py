@@ -6,7 +6,7 @@ import base64
 import json
 import math
 from collections.abc import Iterator, Mapping
-from typing import Final
+from typing import Any, Final
 
 #: Many readers of JSON keep numbers as floats, and round those beyond it.
 _EXACT: Final = (1 << 53) - 1
@@ -50,6 +50,11 @@ def plain(value: object) -> object:
         case Mapping():
             return {str(name): plain(each) for name, each in value.items()}
     return str(value)
+
+
+def fields_of(found: object, names: str) -> dict[str, Any]:
+    """Return the attributes of these names, which stand for columns."""
+    return {name: getattr(found, name) for name in names.split()}
 
 
 def text_of(value: bytes) -> str | None:

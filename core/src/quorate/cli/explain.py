@@ -12,6 +12,7 @@ import click
 from quorate.cli import recorded
 from quorate.cli.audit import WRITER, family_of, key_of
 from quorate.cli.failures import failure
+from quorate.cli.options import flag, option
 from quorate.cli.statuses import place_of
 from quorate.cli.terminal import ADMIN, Terminal
 from quorate.client.errors import QuorateError, RejectedError
@@ -37,15 +38,8 @@ def command() -> None:
 @command.command("key")
 @click.argument("family")
 @click.argument("key")
-@click.option("--hex", "in_hex", is_flag=True, help="Read the key as hex digits.")
-@click.option(
-    "--changes",
-    "most",
-    type=click.IntRange(1),
-    default=20,
-    show_default=True,
-    help="Number of newest changes to find.",
-)
+@flag("--hex in_hex", "Read the key as hex digits.")
+@option("--changes most", "Number of newest changes to find.", click.IntRange(1), 20)
 @click.pass_obj
 def explain_key(terminal: Terminal, family: str, key: str, in_hex: bool, most: int) -> None:
     """Show the writer, command, time and history of the row of FAMILY with KEY.

@@ -11,7 +11,8 @@ import click
 from google.protobuf import descriptor_pool
 from google.protobuf.descriptor import FileDescriptor
 
-from quorate.cli.failures import ExitCode, Failure, failure, problem
+from quorate.cli.failures import ExitCode, failure, failures
+from quorate.cli.options import DIRECTORY, flag
 from quorate.cli.terminal import Terminal
 from quorate.v1 import admin_pb2, command_pb2, view_pb2, watch_pb2
 
@@ -30,8 +31,8 @@ def command() -> None:
 
 
 @command.command("export")
-@click.argument("folder", metavar="DIR", type=click.Path(file_okay=False, path_type=Path))
-@click.option("--force", is_flag=True, help="Overwrite files that differ.")
+@click.argument("folder", metavar="DIR", type=DIRECTORY)
+@flag("--force", "Overwrite files that differ.")
 @click.pass_obj
 def export(terminal: Terminal, folder: Path, force: bool) -> None:
     """Copy the .proto files of core and of every sound plugin into DIR, with all they import.
@@ -40,10 +41,7 @@ def export(terminal: Terminal, folder: Path, force: bool) -> None:
     compilers bring themselves, google/protobuf/*.proto, are left out.
     """
     terminal.warn_of_broken()
-    plugins = terminal.plugins
-    sources = sources_of(
-        [each for each in plugins.declared if each.plugin.name not in plugins.broken]
-    )
+    sources = sources_of(terminal.plugins.sound)
     stale = {
         name: content
         for name, content in sources.items()
@@ -51,13 +49,8 @@ def export(terminal: Terminal, folder: Path, force: bool) -> None:
     }
     differing = [folder / name for name in stale if (folder / name).exists()]
     if differing and not force:
-        raise Failure(
-            ExitCode.FAILED,
-            [
-                problem(f"{path} already exists and differs", "give --force to overwrite it")
-                for path in differing
-            ],
-        )
+        fix = "give --force to overwrite it"
+        raise failures((f"{path} already exists and differs", fix) for path in differing)
     for name, content in stale.items():
         path = folder / name
         path.parent.mkdir(parents=True, exist_ok=True)

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import IntEnum
 from typing import TYPE_CHECKING, Final
 
+from quorate.cli.encoding import fields_of
+
 if TYPE_CHECKING:
     from quorate.client.errors import QuorateError
-    from quorate.config import ConfigError, ConfigProblem
+    from quorate.config import ConfigError
     from quorate.plugin.problems import PluginProblem
 
 
@@ -49,9 +51,19 @@ def failure(what: str, fix: str = "", exit_code: ExitCode = ExitCode.FAILED) -> 
     return Failure(exit_code, [problem(what, fix)])
 
 
+def usage(what: str, fix: str) -> Failure:
+    """Return the failure of a command that was called in a wrong way."""
+    return failure(what, fix, ExitCode.USAGE)
+
+
 def problem(what: str, fix: str = "") -> Problem:
     """Return a problem with no parts but a statement and an optional fix."""
     return Problem(f"{what}; {fix}" if fix else what, {"what": what, "fix": fix})
+
+
+def failures(problems: Iterable[tuple[str, str]], exit_code: ExitCode = ExitCode.FAILED) -> Failure:
+    """Return a failure of several problems, each with its fix."""
+    return Failure(exit_code, [problem(*each) for each in problems])
 
 
 def not_installed(error: ModuleNotFoundError, what: str) -> Failure:
@@ -62,18 +74,17 @@ def not_installed(error: ModuleNotFoundError, what: str) -> Failure:
 
 def of_configuration(error: ConfigError) -> Failure:
     """Return the failure that lists everything that is wrong with the configuration."""
-    names = ("file", "line", "column", "variable", "key", "what", "fix")
-    return Failure(ExitCode.CONFIGURATION, [_parted(each, names) for each in error.problems])
+    names = "file line column variable key what fix"
+    problems = [Problem(str(each), fields_of(each, names)) for each in error.problems]
+    return Failure(ExitCode.CONFIGURATION, problems)
 
 
 def of_plugins(problems: Sequence[PluginProblem]) -> Failure:
     """Return the failure that lists everything that is wrong with plugins."""
-    names = ("plugin", "distribution", "version", "where", "what", "fix")
-    return Failure(ExitCode.PLUGIN, [_parted(each, names) for each in problems])
-
-
-def _parted(error: ConfigProblem | PluginProblem, names: Sequence[str]) -> Problem:
-    return Problem(str(error), {name: getattr(error, name) for name in names})
+    names = "plugin distribution version where what fix"
+    return Failure(
+        ExitCode.PLUGIN, [Problem(str(each), fields_of(each, names)) for each in problems]
+    )
 
 
 def of_client(error: QuorateError) -> Failure:

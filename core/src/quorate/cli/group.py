@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING
 import click
 
 from quorate.cli.completing import from_cluster, groups
-from quorate.cli.failures import ExitCode, failure
+from quorate.cli.failures import failure, usage
+from quorate.cli.options import option
 from quorate.cli.reshaping import (
     begin_merge,
     begin_split,
@@ -43,9 +44,7 @@ def list_groups(terminal: Terminal) -> None:
 
 @command.command("grow")
 @click.argument("group", shell_complete=from_cluster(groups))
-@click.option(
-    "--shards", type=click.IntRange(min=1), required=True, help="Number of shards to reach."
-)
+@option("--shards", "Number of shards to reach.", click.IntRange(min=1), required=True)
 @dry_run_option
 @click.pass_obj
 def grow(terminal: Terminal, group: str, shards: int, plan: bool) -> None:
@@ -58,10 +57,9 @@ def grow(terminal: Terminal, group: str, shards: int, plan: bool) -> None:
     async def grown(client: AsyncClient) -> list[pb.SplitShardResponse]:
         places = await places_of(client, group)
         if shards < len(places):
-            raise failure(
+            raise usage(
                 f"group {group} has {len(places)} shards, more than {shards}",
                 "name a larger number, or merge shards with `quorate group shrink`",
-                ExitCode.USAGE,
             )
         answers = []
         for name, into in splits_of(places, shards):
@@ -75,9 +73,7 @@ def grow(terminal: Terminal, group: str, shards: int, plan: bool) -> None:
 
 @command.command("shrink")
 @click.argument("group", shell_complete=from_cluster(groups))
-@click.option(
-    "--shards", type=click.IntRange(min=1), required=True, help="Number of shards to reach."
-)
+@option("--shards", "Number of shards to reach.", click.IntRange(min=1), required=True)
 @dry_run_option
 @click.pass_obj
 def shrink(terminal: Terminal, group: str, shards: int, plan: bool) -> None:

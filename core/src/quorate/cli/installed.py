@@ -36,6 +36,12 @@ class InstalledPlugins:
         """The names of those with problems."""
         return frozenset(problem.plugin for problem in self.problems)
 
+    @property
+    def sound(self) -> list[Declared]:
+        """Those without a problem."""
+        broken = self.broken
+        return [each for each in self.declared if each.plugin.name not in broken]
+
     def problems_of(self, name: str) -> list[PluginProblem]:
         """Return the problems of one plugin."""
         return [problem for problem in self.problems if problem.plugin == name]
@@ -44,20 +50,19 @@ class InstalledPlugins:
         """Return the commands of sound plugins by name."""
         return {
             command.name: (plugin, command)
-            for plugin in self.declared
-            if plugin.plugin.name not in self.broken
+            for plugin in self.sound
             for command in commands_of(plugin)
         }
 
     def section_models(self) -> Mapping[str, type[BaseModel] | None]:
         """Return the model of every plugin's section of the configuration."""
-        models: dict[str, type[BaseModel] | None] = {}
-        for plugin in self.declared:
-            sections = [section.model for section in plugin.sections]
-            sound = sections[0] if sections else None
-            name = plugin.plugin.name
-            models[name] = UnjudgedSection if name in self.broken else sound
-        return models
+        broken = self.broken
+        return {
+            each.plugin.name: UnjudgedSection
+            if each.plugin.name in broken
+            else next((section.model for section in each.sections), None)
+            for each in self.declared
+        }
 
 
 def commands_of(plugin: Declared) -> Sequence[CliCommand]:

@@ -11,6 +11,7 @@ from google.protobuf.message import Message
 
 from quorate.cli.completing import from_cluster, keys
 from quorate.cli.failures import ExitCode, failure
+from quorate.cli.options import flag, option
 from quorate.cli.tables import Keyed
 from quorate.cli.terminal import Terminal, bytes_of
 from quorate.v1 import kv_pb2 as pb
@@ -26,31 +27,19 @@ _PAGE: Final = 1_000
 #: A hundred years: longer lives need no end.
 _LONGEST_S: Final = 100 * 365 * 86_400
 
-_hex = click.option(
-    "--hex", "in_hex", is_flag=True, help="Read and print keys and values as hex digits."
-)
-_stale = click.option(
-    "--stale",
-    is_flag=True,
-    help="Read from any replica, possibly old data, even without a majority.",
-)
-_revision = click.option(
-    "--revision", type=click.IntRange(0), help="Refuse unless the pair has this revision."
-)
+_hex = flag("--hex in_hex", "Read and print keys and values as hex digits.")
+_stale = flag("--stale", "Read from any replica, possibly old data, even without a majority.")
+_revision = option("--revision", "Refuse unless the pair has this revision.", click.IntRange(0))
 
 
 def _value_options(command: Callable[..., None]) -> Callable[..., None]:
     """Give a command a value, or a file with it, and how long it is to live."""
-    for option in (
-        click.option(
-            "--ttl", type=click.FloatRange(0.001, _LONGEST_S), metavar="S", help="Seconds to live."
-        ),
-        click.option(
-            "--file", type=click.File("rb"), help="Read the value from a file; - is standard input."
-        ),
+    for give in (
+        option("--ttl", "Seconds to live.", click.FloatRange(0.001, _LONGEST_S), metavar="S"),
+        option("--file", "Read the value from a file; - is standard input.", click.File("rb")),
         click.argument("value", required=False),
     ):
-        command = option(command)
+        command = give(command)
     return command
 
 
@@ -177,15 +166,9 @@ def touch(terminal: Terminal, key: str, revision: int | None, in_hex: bool) -> N
 
 @command.command("list")
 @click.argument("prefix", default="", shell_complete=from_cluster(keys))
-@click.option("--after", help="Start after this key.")
-@click.option(
-    "--limit",
-    type=click.IntRange(1),
-    default=_PAGE,
-    show_default=True,
-    help="Maximum number of pairs.",
-)
-@click.option("--keys-only", is_flag=True, help="Print keys only.")
+@option("--after", "Start after this key.")
+@option("--limit", "Maximum number of pairs.", click.IntRange(1), _PAGE)
+@flag("--keys-only", "Print keys only.")
 @_stale
 @_hex
 @click.pass_obj
@@ -226,7 +209,7 @@ def list_pairs(
 
 @command.command("watch")
 @click.argument("prefix", default="", shell_complete=from_cluster(keys))
-@click.option("--changes-only", is_flag=True, help="Skip the current pairs.")
+@flag("--changes-only", "Skip the current pairs.")
 @_hex
 @click.pass_context
 def watch_pairs(ctx: click.Context, prefix: str, changes_only: bool, in_hex: bool) -> None:

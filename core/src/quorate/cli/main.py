@@ -24,7 +24,7 @@ from quorate.cli.deferred import (
     in_any_number,
     terminal_of,
 )
-from quorate.cli.failures import ExitCode, Failure, failure, of_client, of_plugins
+from quorate.cli.failures import ExitCode, Failure, failure, of_client, of_plugins, usage
 from quorate.cli.terminal import DEFAULT_CONFIG, Terminal
 
 #: How much of an argument an error repeats.
@@ -178,7 +178,6 @@ class RootGroup(click.Group):
 
 
 def _meant(name: str, known: Sequence[str]) -> str:
-    """Return that there is no such command, and which one may have been meant."""
     import difflib
 
     near = difflib.get_close_matches(name, known, n=1)
@@ -296,7 +295,7 @@ def _failure_of(error: Exception) -> Failure:
     if isinstance(error, click.UsageError):
         path = "quorate" if error.ctx is None else error.ctx.command_path
         what = error.format_message().rstrip(".")
-        return failure(what, f"see `{path} --help`", ExitCode.USAGE)
+        return usage(what, f"see `{path} --help`")
     if isinstance(error, click.ClickException):
         return failure(error.format_message())
     if "quorate.client.errors" in sys.modules:
@@ -306,7 +305,7 @@ def _failure_of(error: Exception) -> Failure:
             return of_client(error)
     if isinstance(error, UnicodeEncodeError):
         what = f"{error.object[:_SHOWN]!r} is not valid UTF-8"
-        return failure(what, "encode it in UTF-8", ExitCode.USAGE)
+        return usage(what, "encode it in UTF-8")
     if isinstance(error, OSError) and isinstance(error.filename, str):
         what = f"{error.filename[-_SHOWN:]}: {error.strerror}"
         return failure(what, "fix that, or name another path")

@@ -8,7 +8,9 @@ import click
 from google.protobuf.message import Message
 
 from quorate.cli.completing import from_cluster, nodes, shards
+from quorate.cli.encoding import fields_of
 from quorate.cli.failures import failure
+from quorate.cli.options import flag
 from quorate.cli.statuses import name_of, place_of
 from quorate.cli.terminal import ADMIN, Terminal
 from quorate.client.errors import RejectedError
@@ -65,7 +67,7 @@ def add(terminal: Terminal, name: str, address: str, plan: bool) -> None:
     terminal.print([row])
 
 
-FORCE = click.option("--force", is_flag=True, help="Remove it even if fewer than two nodes remain.")
+FORCE = flag("--force", "Remove it even if fewer than two nodes remain.")
 
 
 @command.command("remove")
@@ -148,8 +150,7 @@ def transfer(terminal: Terminal, shard: str, node: str, plan: bool) -> None:
         terminal.print([{"shard": shard, "leader": place.leader or None, "next": node}])
         return
     request = pb.TransferLeaderRequest(shard=shard, node=node)
-    method, answer = f"{ADMIN}/TransferLeader", pb.TransferLeaderResponse
-    terminal.ask(lambda client: client.call(method, request, answer))
+    terminal.admin("TransferLeader", request, pb.TransferLeaderResponse)
     terminal.report(f"{node} leads {shard}", {"shard": shard, "leader": node})
 
 
@@ -180,9 +181,8 @@ async def _remove(client: AsyncClient, terminal: Terminal, name: str, force: boo
 
 async def _follow(client: AsyncClient, terminal: Terminal, method: str, request: Message) -> None:
     async for progress in client.stream(f"{ADMIN}/{method}", request, pb.MemberProgress):
-        names = ("shard", "step", "shards_done", "shards_total")
         terminal.report(
             f"{progress.shards_done} of {progress.shards_total} shards done; "
             f"{progress.shard}: {progress.step}",
-            {name: getattr(progress, name) for name in names},
+            fields_of(progress, "shard step shards_done shards_total"),
         )

@@ -31,19 +31,9 @@ def export(terminal: Terminal, document: str) -> None:
 
 
 def _metrics(terminal: Terminal) -> list[Metric]:
-    """Return the metrics of core and of the sound plugins, with their alerts."""
     try:
         from quorate.node.metrics import declared
     except ModuleNotFoundError as error:
         raise not_installed(error, "metrics") from error
     terminal.warn_of_broken()
-    plugins = terminal.plugins
-    return [
-        *declared(),
-        *(
-            metric
-            for plugin in plugins.declared
-            if plugin.plugin.name not in plugins.broken
-            for metric in plugin.metrics
-        ),
-    ]
+    return [*declared(), *(each for plugin in terminal.plugins.sound for each in plugin.metrics)]

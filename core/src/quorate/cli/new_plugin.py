@@ -11,7 +11,7 @@ from typing import Final
 from packaging.version import Version
 
 from quorate.cli import protos
-from quorate.cli.failures import ExitCode, failure
+from quorate.cli.failures import failure, usage
 from quorate.plugin.checks import HOST_CLI_COMMANDS
 from quorate.plugin.discovery import RESERVED_NAMES, installed
 from quorate.plugin.markers import PROJECT
@@ -56,18 +56,16 @@ def write_plugin(name: str, folder: Path) -> list[Path]:
 
 def _check_name(name: str) -> None:
     if not _NAME.fullmatch(name) or keyword.iskeyword(name):
-        raise failure(
+        raise usage(
             f"{name!r} is not a valid plugin name",
             "use small letters, digits and single underscores, as in storage_engine",
-            ExitCode.USAGE,
         )
     built_in = (each.name for each in installed() if each.built_in)
     taken = RESERVED_NAMES.union(HOST_CLI_COMMANDS, built_in)
     if name in taken:
-        raise failure(
+        raise usage(
             f"the name {name!r} is taken by {PROJECT} itself",
             f"choose a name other than {', '.join(sorted(taken))}",
-            ExitCode.USAGE,
         )
 
 

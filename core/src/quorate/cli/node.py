@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 import click
 
 from quorate.cli.completing import from_cluster, nodes
-from quorate.cli.placements import follow, no_wait, placement, shown_move
+from quorate.cli.encoding import fields_of
+from quorate.cli.reshaping import follow, no_wait, placement, shown_move
 from quorate.cli.terminal import ADMIN, Terminal
 from quorate.plugin.console import dry_run_option
 from quorate.v1 import admin_pb2 as pb
@@ -31,11 +32,8 @@ def list_nodes(terminal: Terminal) -> None:
     found = terminal.ask(placement)
     terminal.print(
         {
-            "node": node.node,
-            "machine": node.machine,
+            **fields_of(node, "node machine zone replicas leads"),
             "zone": node.zone or None,
-            "replicas": node.replicas,
-            "leads": node.leads,
             "state": _state(node),
         }
         for node in found.nodes
@@ -55,6 +53,9 @@ def drain(terminal: Terminal, name: str, plan: bool, no_wait: bool) -> None:
     removes the node from those.
     """
 
+    def left(found: pb.PlacementResponse) -> int:
+        return sum(each.replicas for each in found.nodes if each.node == name)
+
     async def drained(client: AsyncClient) -> None:
         request = pb.DrainNodeRequest(node=name, check_only=plan)
         answer = await client.call(f"{ADMIN}/DrainNode", request, pb.DrainNodeResponse)
@@ -64,7 +65,7 @@ def drain(terminal: Terminal, name: str, plan: bool, no_wait: bool) -> None:
             terminal.print(moves)
             return
         if not no_wait:
-            await follow(client, terminal, lambda found: _left(found, name), f"replicas on {name}")
+            await follow(client, terminal, left, f"replicas on {name}")
         state = "is being drained" if no_wait else "is drained"
         text = f"{name} {state} of {count} replica{'' if count == 1 else 's'}"
         terminal.report(text, {"node": name, "drained": not no_wait, "replicas": count})
@@ -78,13 +79,8 @@ def drain(terminal: Terminal, name: str, plan: bool, no_wait: bool) -> None:
 def undrain(terminal: Terminal, name: str) -> None:
     """Accept replicas on the node NAME again."""
     request = pb.DrainNodeRequest(node=name, undo=True)
-    method, answer = f"{ADMIN}/DrainNode", pb.DrainNodeResponse
-    terminal.ask(lambda client: client.call(method, request, answer))
+    terminal.admin("DrainNode", request, pb.DrainNodeResponse)
     terminal.report(f"{name} accepts replicas again", {"node": name, "drained": False})
-
-
-def _left(found: pb.PlacementResponse, name: str) -> int:
-    return sum(each.replicas for each in found.nodes if each.node == name)
 
 
 def _state(node: pb.PlacedNode) -> str:

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import asdict
 from typing import Any, Final, TypeVar
 
 import click
 
 from quorate.cli.costs import GB, PLANNED, ClusterPlan, Demand, Machine, plan
-from quorate.cli.failures import ExitCode, Failure, problem
+from quorate.cli.failures import failures
+from quorate.cli.options import option
 from quorate.cli.terminal import Terminal
 
 _POWERS: Final = {"": 1.0, "k": 1e3, "m": 1e6, "g": 1e9}
@@ -50,22 +52,12 @@ def _amount(name: str, help: str) -> Callable[[_C], _C]:
 @_amount("--watches", "Open watches.")
 @_amount("--events", "Changes per second delivered, summed over watches.")
 @click.option("--replicas", type=click.IntRange(1, 9), default=3, show_default=True)
-@click.option(
-    "--nodes", type=click.IntRange(1, 100_000), help="Machines; default: the fewest that suffice."
+@option("--nodes", "Machines; default: the fewest that suffice.", click.IntRange(1, 100_000))
+@option("--cores", "Cores per machine.", click.IntRange(1, 1_024), 16)
+@option(
+    "--memory", "Bytes of memory per machine; default: 64G.", _Amount(), 64e9, show_default=False
 )
-@click.option(
-    "--cores",
-    type=click.IntRange(1, 1_024),
-    default=16,
-    show_default=True,
-    help="Cores per machine.",
-)
-@click.option(
-    "--memory", type=_Amount(), default=64e9, help="Bytes of memory per machine; default: 64G."
-)
-@click.option(
-    "--disk", type=_Amount(), default=1e12, help="Bytes of disk per machine; default: 1000G."
-)
+@option("--disk", "Bytes of disk per machine; default: 1000G.", _Amount(), 1e12, show_default=False)
 @click.pass_obj
 def command(
     terminal: Terminal,
@@ -100,17 +92,13 @@ def command(
         )
     lacking = [each for each in found.uses if not each.fits]
     if lacking:
-        raise Failure(
-            ExitCode.FAILED,
-            [
-                problem(
-                    f"{each.what}: {each.needs:,.1f} {each.unit} are needed, but at most"
-                    f" {each.has:,.1f}"
-                    " may be used",
-                    "reduce the workload, or choose other machines",
-                )
-                for each in lacking
-            ],
+        raise failures(
+            (
+                f"{each.what}: {each.needs:,.1f} {each.unit} are needed, but at most"
+                f" {each.has:,.1f} may be used",
+                "reduce the workload, or choose other machines",
+            )
+            for each in lacking
         )
 
 
@@ -121,10 +109,7 @@ def _parts(found: ClusterPlan) -> dict[str, object]:
         "shards": found.shards,
         "fits": found.fits,
         "first_to_break": found.fullest.what,
-        "uses": [
-            {"what": each.what, "needs": each.needs, "has": each.has, "unit": each.unit}
-            for each in found.uses
-        ],
+        "uses": [asdict(each) for each in found.uses],
     }
 
 

@@ -4,16 +4,21 @@ from __future__ import annotations
 
 import sys
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import takewhile
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
 from quorate.cli.deferred import AskingCommand
-from quorate.cli.failures import ExitCode, Failure, failure, of_plugins, problem
+from quorate.cli.encoding import fields_of
+from quorate.cli.failures import ExitCode, Failure, failure, failures, of_plugins
+from quorate.cli.options import DIRECTORY, flag
 from quorate.cli.terminal import ADMIN, Terminal
 from quorate.plugin.console import dry_run_option
+from quorate.plugin.declarations import CliCommand, ConsolePage
+from quorate.plugin.nearness import meant
 from quorate.v1.admin_pb2 import PurgedRows, PurgePluginRequest
 
 if TYPE_CHECKING:
@@ -21,8 +26,9 @@ if TYPE_CHECKING:
     from quorate.client import AsyncClient
     from quorate.plugin import Controller, Timer
     from quorate.plugin.declared import Declared
+    from quorate.plugin.problems import PluginProblem
 
-FOLDER = click.Path(file_okay=False, path_type=Path)
+FOLDER = DIRECTORY
 
 
 @click.group("plugin")
@@ -55,9 +61,7 @@ def _row(
     served = "built in" if plugin.built_in else "enabled"
     sound = served if plugin.built_in or plugin.name in enabled else "available"
     return {
-        "name": plugin.name,
-        "distribution": plugin.distribution,
-        "version": plugin.version,
+        **fields_of(plugin, "name distribution version"),
         "state": "broken" if problems else sound,
         "groups": sorted(group.name for group in declared.groups),
         "families": sorted(family.name for family in declared.families),
@@ -65,9 +69,7 @@ def _row(
         "queries": sorted(each.message.DESCRIPTOR.full_name for each in declared.queries),
         "controllers": sorted(each.name for each in background),
         "services": sorted(service.full_name for service in declared.services),
-        "problems": [
-            {"where": each.where, "what": each.what, "fix": each.fix} for each in problems
-        ],
+        "problems": [fields_of(each, "where what fix") for each in problems],
     }
 
 
@@ -99,7 +101,6 @@ def check(terminal: Terminal, names: tuple[str, ...]) -> None:
     and quorate with the extra `dev`. A use of a deprecated name is no problem yet: it is listed
     with its line, the release that removes the name, and what to write.
     """
-    from quorate.cli.console_pages import misnamed
     from quorate.cli.deprecated_uses import deprecated_uses
     from quorate.cli.protos import check_plugin
     from quorate.plugin.checks import placeless
@@ -118,9 +119,7 @@ def check(terminal: Terminal, names: tuple[str, ...]) -> None:
         raise of_plugins(problems)
     terminal.print(
         {
-            "name": declared.plugin.name,
-            "distribution": declared.plugin.distribution,
-            "version": declared.plugin.version,
+            **fields_of(declared.plugin, "name distribution version"),
             "result": "sound",
             "generated code": generated[declared.plugin.name],
             "notes": [
@@ -140,14 +139,56 @@ def _named(plugins: InstalledPlugins, names: Sequence[str]) -> Sequence[Declared
     missing = sorted(set(names) - set(known))
     if missing:
         installed = f"installed: {', '.join(known)}" if known else "none is"
-        raise Failure(
-            ExitCode.PLUGIN,
-            [
-                problem(f"no plugin {name} is installed", f"install it; {installed}")
-                for name in missing
-            ],
+        fix = f"install it; {installed}"
+        raise failures(
+            ((f"no plugin {name} is installed", fix) for name in missing), ExitCode.PLUGIN
         )
     return [declared for declared in plugins.declared if declared.plugin.name in names]
+
+
+def misnamed(
+    declared: Declared, commands: Mapping[str, tuple[Declared, CliCommand]]
+) -> Iterator[PluginProblem]:
+    """Yield a problem for each command of a plugin's pages that no plugin has.
+
+    Commands of the host itself are not looked at.
+    """
+    for extension in declared.extensions:
+        page = extension.value
+        if not isinstance(page, ConsolePage):
+            continue
+        for title, words in _commands_of(page):
+            found = commands.get(words[0]) if words else None
+            if found is None:
+                continue
+            word, known = _unknown(found[1].load(), words[1:])
+            if word:
+                yield declared.plugin.problem(
+                    f"console page {page.title!r} has {title!r} of the command "
+                    f"`quorate {' '.join(words)}`, and there is no {word!r}",
+                    meant(word, known),
+                    where=extension.where,
+                )
+
+
+def _commands_of(page: ConsolePage) -> Iterator[tuple[str, Sequence[str]]]:
+    yield from page.tables.items()
+    for verb, action in page.actions.items():
+        yield verb, action.command
+        yield verb, action.plan
+
+
+def _unknown(command: click.Command, words: Sequence[str]) -> tuple[str, list[str]]:
+    """Return the first word that no group knows, and the words that it does know."""
+    for word in takewhile(lambda each: not each.startswith(("-", "{")), words):
+        if not isinstance(command, click.Group):
+            break
+        known = command.list_commands(click.Context(command))
+        found = command.get_command(click.Context(command), word)
+        if found is None:
+            return word, known
+        command = found
+    return "", []
 
 
 @command.command("reference")
@@ -174,7 +215,7 @@ def reference(terminal: Terminal, name: str) -> None:
 
 @command.command("purge", cls=AskingCommand)
 @click.argument("name")
-@click.option("--yes", is_flag=True, help="Do not ask.")
+@flag("--yes", "Do not ask.")
 @dry_run_option
 @click.pass_obj
 def purge(terminal: Terminal, name: str, yes: bool, plan: bool) -> None:
@@ -185,7 +226,6 @@ def purge(terminal: Terminal, name: str, yes: bool, plan: bool) -> None:
     """
 
     async def rows_of(client: AsyncClient, *, count_only: bool) -> Counter[tuple[str, str]]:
-        """Return the number of rows by shard and family."""
         found = Counter[tuple[str, str]]()
         request = PurgePluginRequest(plugin=name, count_only=count_only)
         async for rows in client.stream(f"{ADMIN}/PurgePlugin", request, PurgedRows):
@@ -229,10 +269,8 @@ def new(terminal: Terminal, name: str, folder: Path) -> None:
 
 @command.command("protos")
 @click.argument("folder", type=FOLDER, metavar="DIR")
-@click.option(
-    "--check", is_flag=True, help="Write nothing; fail if anything would change or break."
-)
-@click.option("--accept", is_flag=True, help="Accept the current files as the golden set.")
+@flag("--check", "Write nothing; fail if anything would change or break.")
+@flag("--accept", "Accept the current files as the golden set.")
 @click.pass_obj
 def protos(terminal: Terminal, folder: Path, check: bool, accept: bool) -> None:
     """Generate the protobuf code of the distribution in DIR, beside its .proto files.

@@ -97,7 +97,11 @@ def source_of(folder: Path) -> Source:
             f"{root} contains no .proto file",
             "name the folder of a distribution, the one with pyproject.toml and src",
         )
-    golden = folder / "tests" / "golden" / f"{_name(folder)}.binpb"
+    name, points = _named(folder)
+    if len(points) == 1 and name != PROJECT:
+        # The plugin's; the distribution's where it has no plugin, or several.
+        [name] = points
+    golden = folder / "tests" / "golden" / f"{name}.binpb"
     return Source(folder, protos, golden, written)
 
 
@@ -220,7 +224,6 @@ def _apps_of(root: Path, module: str) -> list[RowPlugin]:
 
 
 def _file_before(root: Path, proto: str) -> FileDescriptorProto:
-    """Return the descriptor of the file as it was written the last time."""
     with tempfile.TemporaryDirectory() as temporary:
         descriptors = Path(temporary, "descriptors.binpb")
         _run_protoc(root, [f"--descriptor_set_out={descriptors}"], [proto])
@@ -285,14 +288,7 @@ def _locations(package: str) -> list[Path]:
     return [Path(path) for path in (spec.submodule_search_locations or [])] if spec else []
 
 
-def _name(folder: Path) -> str:
-    """The plugin's name; the distribution's where it has no plugin, or several."""
-    name, points = _named(folder)
-    return next(iter(points)) if len(points) == 1 and name != PROJECT else name
-
-
 def _named(folder: Path) -> tuple[str, dict[str, str]]:
-    """Return the name of a distribution, and the modules of its plugins."""
     file = folder / "pyproject.toml"
     try:
         project = tomllib.loads(file.read_text(encoding="utf-8"))["project"]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import Collection, Iterable, Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -54,17 +55,15 @@ async def of_nodes(
 ) -> Mapping[str, list[Record]]:
     """Return the records of every node that answers; without a request the newest."""
     asked = pb.RecordedRequest(last=MOST) if wanted is None else wanted
+
+    async def ask(node: str) -> list[Record] | None:
+        with suppress(QuorateError):
+            return await of_node(client, node, asked)
+        return None
+
     nodes = [each.node for each in (await client.topology()).nodes]
-    found = await asyncio.gather(
-        *(of_node(client, node, asked) for node in nodes), return_exceptions=True
-    )
-    records: dict[str, list[Record]] = {}
-    for node, each in zip(nodes, found, strict=True):
-        if isinstance(each, list):
-            records[node] = each
-        elif not isinstance(each, QuorateError):
-            raise each
-    return records
+    found = await asyncio.gather(*map(ask, nodes))
+    return {node: each for node, each in zip(nodes, found, strict=True) if each is not None}
 
 
 def lines(records: Iterable[Record]) -> str:
@@ -76,9 +75,8 @@ def row(record: Record) -> Mapping[str, object]:
     """Return a record as a row of a table."""
     named = ("time", "kind", "shard", "sequence", "node")
     said = {name: value for name, value in record.items() if name not in named}
-    what = ", ".join(f"{name} {_shown(value)}" for name, value in said.items())
+    what = ", ".join(
+        f"{name} {value if isinstance(value, str) else json.dumps(value)}"
+        for name, value in said.items()
+    )
     return {**{name: record.get(name) for name in named[:3]}, "what": what}
-
-
-def _shown(value: object) -> str:
-    return value if isinstance(value, str) else json.dumps(value)

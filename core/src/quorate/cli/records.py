@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import AsyncGenerator, Iterator, Mapping, Sequence
 from contextlib import aclosing, suppress
-from itertools import islice, takewhile
+from itertools import takewhile
 from typing import TYPE_CHECKING, Any, Final
 
 import click
@@ -16,7 +16,14 @@ from google.protobuf.message import Message
 from quorate.cli.completing import MOST, from_cluster
 from quorate.cli.deferred import NounGroup, in_any_number, terminal_of
 from quorate.cli.tables import Keyed
-from quorate.plugin.console import columns_of, consent, consent_options, words_of
+from quorate.plugin.console import (
+    columns_of,
+    consent,
+    consent_options,
+    first_rows,
+    limit_option,
+    words_of,
+)
 from quorate.plugin.resource import Binding, Resource, bind
 from quorate.plugin.resource.binding import (
     CREATED,
@@ -36,11 +43,15 @@ if TYPE_CHECKING:
     from quorate.cli.completing import Find
     from quorate.client import AsyncClient, RecordChange, SyncRecords
 
-_RANGES: Final = {
-    FieldDescriptor.CPPTYPE_INT32: (-(1 << 31), (1 << 31) - 1),
-    FieldDescriptor.CPPTYPE_UINT32: (0, (1 << 32) - 1),
-    FieldDescriptor.CPPTYPE_INT64: (-(1 << 63), (1 << 63) - 1),
-    FieldDescriptor.CPPTYPE_UINT64: (0, (1 << 64) - 1),
+#: What the values of a field are read as; text, if it is none of these.
+_KINDS: Final[Mapping[int, click.ParamType[Any]]] = {
+    FieldDescriptor.CPPTYPE_INT32: click.IntRange(-(1 << 31), (1 << 31) - 1),
+    FieldDescriptor.CPPTYPE_UINT32: click.IntRange(0, (1 << 32) - 1),
+    FieldDescriptor.CPPTYPE_INT64: click.IntRange(-(1 << 63), (1 << 63) - 1),
+    FieldDescriptor.CPPTYPE_UINT64: click.IntRange(0, (1 << 64) - 1),
+    FieldDescriptor.CPPTYPE_BOOL: click.BOOL,
+    FieldDescriptor.CPPTYPE_DOUBLE: click.FLOAT,
+    FieldDescriptor.CPPTYPE_FLOAT: click.FLOAT,
 }
 #: Fields of requests that options of their own stand for, or that nobody sets.
 _HIDDEN: Final = frozenset({CREATED, UPDATED, UPDATE_MASK, EXPECTED, MISSING_OK})
@@ -140,30 +151,20 @@ def _list(binding: Binding) -> click.Command:
         if each.name not in PAGING and each.name not in leading
     ]
     conditions = [_Given(each, ()) for each in fields if each.message_type is None]
-    most = click.Option(
-        ["--limit"],
-        type=click.IntRange(1),
-        default=1_000,
-        show_default=True,
-        help="Maximum number of rows.",
-    )
 
     def run(limit: int, **given: Any) -> None:
         request = {name: given[name] for name in leading if given[name]}
         request |= _given(conditions, given)
         found = _records(binding).list(page_size=min(limit + 1, 1_000), **request)
-        rows = list(islice(found, limit))
-        _show(binding, rows)
-        if next(found, None) is not None:
-            terminal_of(click.get_current_context()).warn(
-                f"there are more than {limit}; ask for more with --limit"
-            )
+        _show(binding, list(first_rows(found, limit)))
 
-    return click.Command(
-        "list",
-        callback=run,
-        params=[*_optional(leading), *(each.option() for each in conditions), most],
-        help=f"List {binding.noun}s in the order of their keys.",
+    return limit_option(
+        click.Command(
+            "list",
+            callback=run,
+            params=[*_optional(leading), *(each.option() for each in conditions)],
+            help=f"List {binding.noun}s in the order of their keys.",
+        )
     )
 
 
@@ -347,7 +348,6 @@ class _Given:
         )
 
     def write(self, item: Any, value: Any) -> None:
-        """Write the given value into a message."""
         for each in self._within:
             item = getattr(item, each.name)
         if self._json:
@@ -360,7 +360,6 @@ class _Given:
             setattr(item, self.field.name, self.value(value))
 
     def value(self, given: Any) -> Any:
-        """Return the given value in the type of the field."""
         if self.field.enum_type is not None:
             return words_of(self.field.enum_type)[given]
         if self.field.type == FieldDescriptor.TYPE_BYTES:
@@ -396,13 +395,7 @@ def _type(field: Any) -> click.ParamType[Any]:
         return click.STRING
     if field.enum_type is not None:
         return click.Choice(list(words_of(field.enum_type)))
-    if field.cpp_type in _RANGES:
-        return click.IntRange(*_RANGES[field.cpp_type])
-    if field.cpp_type == FieldDescriptor.CPPTYPE_BOOL:
-        return click.BOOL
-    if field.cpp_type in (FieldDescriptor.CPPTYPE_DOUBLE, FieldDescriptor.CPPTYPE_FLOAT):
-        return click.FLOAT
-    return click.STRING
+    return _KINDS.get(field.cpp_type, click.STRING)
 
 
 def _settable(binding: Binding, write: Write) -> Iterator[_Given]:
@@ -499,7 +492,6 @@ def _show(binding: Binding, rows: Sequence[Message]) -> None:
 
 
 def _seen(change: RecordChange[Any]) -> tuple[str, Mapping[str, object]]:
-    """Return a change as a line, and by its parts."""
     kind = str(change.kind)
     key = " ".join(str(each) for each in change.key)
     parts: dict[str, object] = {"kind": kind, "key": list(change.key), "revision": change.revision}

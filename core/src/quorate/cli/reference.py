@@ -149,7 +149,6 @@ def _type(field: Any) -> str:
 
 
 def _served(binding: Binding) -> Mapping[str, tuple[str, str]]:
-    """Return verb and form of each method that the resource serves."""
     methods = binding.resource.service.methods_by_name
     found = {name: ("its own", _form(methods[name])) for name in binding.own}
     for verb, write in binding.writes.items():
@@ -180,7 +179,6 @@ def _imported(plugin: Plugin, resource: Resource[Any]) -> tuple[str, str] | None
 
 
 def _meaning(declared: Any, file: FileDescriptor) -> str:
-    """Return the comment of a declaration, fit for a cell of a table."""
     said = comment_of(declared, file).replace("|", r"\|")
     # Outside of code, Markdown would take it for HTML.
     return re.sub(r"(`[^`]*`)|<", lambda found: found[1] or r"\<", said)

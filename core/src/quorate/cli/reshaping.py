@@ -1,12 +1,13 @@
-"""Splits and merges of shards, as commands begin and follow them."""
+"""Splits and merges of shards and moves of replicas, as commands begin and follow them."""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import TYPE_CHECKING, Final
 
-from quorate.cli.failures import ExitCode, failure
+from quorate.cli.failures import failure, usage
+from quorate.cli.options import flag
 from quorate.cli.terminal import ADMIN, Terminal
 from quorate.v1 import admin_pb2 as pb
 
@@ -18,6 +19,12 @@ _LOOK_S: Final = 0.2
 _LOOKS: Final = 5
 #: How long nothing may happen while a shard is being split.
 _STILL_S: Final = 60.0
+_MOVES_LOOK_S: Final = 0.5
+#: How long nothing may move while something is left to move.
+_MOVES_STILL_S: Final = 120.0
+
+
+no_wait = flag("--no-wait", "Return at once; the work continues by itself.")
 
 
 async def places_of(client: AsyncClient, group: str) -> list[pb.ShardPlace]:
@@ -26,7 +33,7 @@ async def places_of(client: AsyncClient, group: str) -> list[pb.ShardPlace]:
     found = [place for place in topology.shards if place.group == group]
     if not found:
         known = ", ".join(sorted({place.group for place in topology.shards}))
-        raise failure(f"there is no group {group}", f"name one of {known}", ExitCode.USAGE)
+        raise usage(f"there is no group {group}", f"name one of {known}")
     return found
 
 
@@ -103,3 +110,36 @@ def shown_parts(answer: pb.SplitShardResponse) -> Iterator[Mapping[str, object]]
     parent = answer.parts[0].shard
     for part in answer.parts:
         yield {"shard": part.shard, "slots": part.slots, "split_off": parent != part.shard}
+
+
+async def placement(client: AsyncClient) -> pb.PlacementResponse:
+    """Return where replicas are, as a node knows it."""
+    return await client.call(f"{ADMIN}/Placement", pb.PlacementRequest(), pb.PlacementResponse)
+
+
+def shown_move(move: pb.PlannedMove) -> Mapping[str, object]:
+    """Return a move as a row."""
+    return {"shard": move.shard, "from": move.source or None, "to": move.target or None}
+
+
+async def follow(
+    client: AsyncClient,
+    terminal: Terminal,
+    left: Callable[[pb.PlacementResponse], int],
+    what: str,
+) -> None:
+    """Report how many are left until none is; fail when nothing moves any more."""
+    loop = asyncio.get_running_loop()
+    known, until = -1, loop.time() + _MOVES_STILL_S
+    while count := left(found := await placement(client)):
+        if count != known:
+            known, until = count, loop.time() + _MOVES_STILL_S
+            terminal.report(f"{what}: {count}", {"left": count})
+        elif loop.time() > until:
+            reasons = "; ".join(found.problems) or "no replica has moved for a while"
+            raise failure(
+                f"{what}: {count}, and nothing moves ({reasons})",
+                "see `quorate shard balance --dry-run` and `quorate status`; it continues as soon"
+                " as it can",
+            )
+        await asyncio.sleep(_MOVES_LOOK_S)

@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from heapq import merge
+from itertools import groupby
 from operator import itemgetter
 from typing import TYPE_CHECKING, Any, Final, Literal
 
@@ -91,7 +92,7 @@ class Found:
     """How many rows of a family differ."""
 
     family: str
-    kinds: Mapping[str, int]
+    kinds: Counter[str]
     #: Whether its rows can be written from outside.
     writes: bool
     #: Whether they can be deleted.
@@ -369,20 +370,11 @@ def _slot(family: ColumnFamily, key: bytes) -> int:
 def _differing(
     then: Iterator[tuple[bytes, bytes]], now: Iterator[tuple[bytes, bytes]]
 ) -> Iterator[Change]:
-    """Yield the differences between two sequences of rows in the order of their keys."""
-    one, other = next(then, None), next(now, None)
-    while one is not None or other is not None:
-        if other is None or (one is not None and one[0] < other[0]):
-            assert one is not None
-            yield Change(one[0], one[1], None)
-            one = next(then, None)
-        elif one is None or other[0] < one[0]:
-            yield Change(other[0], None, other[1])
-            other = next(now, None)
-        else:
-            if one[1] != other[1]:
-                yield Change(one[0], one[1], other[1])
-            one, other = next(then, None), next(now, None)
+    both = merge(((key, 0, row) for key, row in then), ((key, 1, row) for key, row in now))
+    for key, found in groupby(both, key=itemgetter(0)):
+        rows = {moment: row for _, moment, row in found}
+        if rows.get(0) != rows.get(1):
+            yield Change(key, rows.get(0), rows.get(1))
 
 
 def _finding(catalog: Catalog, shards: Shards) -> Stored:

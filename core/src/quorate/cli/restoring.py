@@ -9,12 +9,13 @@ from datetime import datetime
 from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import click
 
 from quorate.cli.backup import PlaceType, copy
-from quorate.cli.failures import ExitCode, Failure, failure, not_installed, problem
+from quorate.cli.failures import ExitCode, Failure, failure, not_installed, problem, usage
+from quorate.cli.options import flag, option
 from quorate.cli.serve import config_option, workers_in
 from quorate.cli.terminal import Terminal
 from quorate.plugin.console import dry_run_option
@@ -43,29 +44,24 @@ def _moment(ctx: click.Context, param: click.Parameter, text: str | None) -> int
 
 @click.command("restore")
 @click.argument("directory", metavar="DIR", type=PlaceType())
-@click.option(
-    "--to", "until_ms", callback=_moment, metavar="TIME", help="Restore the state at this time."
-)
-@click.option("--beside", is_flag=True, help="Write rows into the running cluster.")
-@click.option("--tenant", default="", metavar="NAME", help="With --beside: this tenant's rows.")
-@click.option("--shard", default="", metavar="GROUP/N", help="With --beside: this shard's rows.")
-@click.option("--group", default="", metavar="GROUP", help="With --beside: this group's rows.")
+@option("--to until_ms", "Restore the state at this time.", callback=_moment, metavar="TIME")
+@flag("--beside", "Write rows into the running cluster.")
+@option("--tenant", "With --beside: this tenant's rows.", default="", metavar="NAME")
+@option("--shard", "With --beside: this shard's rows.", default="", metavar="GROUP/N")
+@option("--group", "With --beside: this group's rows.", default="", metavar="GROUP")
 @dry_run_option
-@click.option("--replace", is_flag=True, help="With --beside: replace rows that differ now.")
-@click.option("--delete", is_flag=True, help="With --beside: delete rows that came later.")
+@flag("--replace", "With --beside: replace rows that differ now.")
+@flag("--delete", "With --beside: delete rows that came later.")
 @config_option
 @click.pass_obj
 def command(
     terminal: Terminal,
+    /,
     directory: Place,
     until_ms: int | None,
     beside: bool,
-    tenant: str,
-    shard: str,
-    group: str,
     plan: bool,
-    replace: bool,
-    delete: bool,
+    **chosen: Any,
 ) -> None:
     """Fill the empty node.dir of a node with the backup in DIR; no node may run there.
 
@@ -88,10 +84,8 @@ def command(
     try:
         if beside:
             with ExitStack() as stack:
-                _Beside(terminal, stack, directory, until_ms).restore(
-                    tenant, shard, group, plan=plan, replace=replace, delete=delete
-                )
-        elif tenant or shard or group or replace or delete:
+                _beside(terminal, stack, directory, until_ms, plan=plan, **chosen)
+        elif any(chosen.values()):
             raise click.UsageError(
                 "--tenant, --shard, --group, --replace and --delete need --beside: an empty"
                 " node receives everything"
@@ -117,91 +111,74 @@ def _fill(terminal: Terminal, directory: Place, until_ms: int | None, *, plan: b
     )
 
 
-class _Beside:
-    """Restores rows of a place into the running cluster, by a sandbox."""
+def _beside(
+    terminal: Terminal,
+    stack: ExitStack,
+    directory: Place,
+    until_ms: int | None,
+    *,
+    tenant: str,
+    shard: str,
+    group: str,
+    plan: bool,
+    replace: bool,
+    delete: bool,
+) -> None:
+    """Compare rows restored in a sandbox with the cluster's, and write the permitted changes."""
+    from quorate.cli.restore_rows import Beside, Selection, slots_of
+    from quorate.node.directory import sandboxed
+    from quorate.plugin.catalog import build
+    from quorate.plugin.shard_id import ShardId
 
-    def __init__(
-        self, terminal: Terminal, stack: ExitStack, directory: Place, until_ms: int | None
-    ) -> None:
-        from quorate.plugin.catalog import build
-
-        terminal.warn_of_broken()
-        plugins = terminal.plugins
-        self._terminal: Final = terminal
-        self._stack: Final = stack
-        self._directory: Final = directory
-        self._until_ms: Final = until_ms
-        self._catalog: Final = build(
-            [e.plugin for e in plugins.declared if e.plugin.name not in plugins.broken]
-        )
-
-    def restore(
-        self, tenant: str, shard: str, group: str, *, plan: bool, replace: bool, delete: bool
-    ) -> None:
-        """Compare the restored rows with the cluster, and write the permitted changes."""
-        from quorate.cli.restore_rows import Beside, Selection, slots_of
-        from quorate.node.directory import sandboxed
-        from quorate.plugin.shard_id import ShardId
-
-        terminal = self._terminal
-        terminal.reached()
-        sandbox = Path(self._stack.enter_context(TemporaryDirectory(prefix="quorate-restore-")))
-        then = self._stack.enter_context(
-            sandboxed(self._directory, sandbox / "then", self._until_ms)
-        )
-        slots = None
-        if shard:
-            try:
-                found = then[ShardId.parse(shard)]
-            except (ValueError, KeyError):
-                known = ", ".join(map(str, sorted(then)))
-                raise failure(
-                    f"there was no shard {shard}", f"name one of {known}", ExitCode.USAGE
-                ) from None
-            group, slots = ShardId.parse(shard).group, slots_of(found)
-        elif group and group not in {each.group for each in then}:
-            known = ", ".join(sorted({each.group for each in then}))
-            raise failure(f"there was no group {group}", f"name one of {known}", ExitCode.USAGE)
-        terminal.ask(partial(copy, directory=sandbox / "backup"))
-        now = self._stack.enter_context(sandboxed(sandbox / "backup", sandbox / "now", None))
-        selection = Selection(tenant=tenant, group=group, slots=slots)
-        compared = Beside(self._catalog, then, now, selection)
-        changes = compared.plan()
-        replaced = sum(each.kinds.get("replaced", 0) for each in changes if each.writes)
-        if plan:
-            terminal.print(map(_row, changes))
-            return
-        if replaced and not replace:
-            raise failure(
-                f"{replaced} rows that differ now would be replaced, and nothing was written",
-                "review them with --dry-run, then add --replace",
-            )
-        refused = terminal.ask(partial(compared.write, deletes=delete))
+    terminal.warn_of_broken()
+    catalog = build([each.plugin for each in terminal.plugins.sound])
+    terminal.reached()
+    sandbox = Path(stack.enter_context(TemporaryDirectory(prefix="quorate-restore-")))
+    then = stack.enter_context(sandboxed(directory, sandbox / "then", until_ms))
+    slots = None
+    if shard:
+        try:
+            found = then[ShardId.parse(shard)]
+        except (ValueError, KeyError):
+            known = ", ".join(map(str, sorted(then)))
+            raise usage(f"there was no shard {shard}", f"name one of {known}") from None
+        group, slots = ShardId.parse(shard).group, slots_of(found)
+    elif group and group not in {each.group for each in then}:
+        known = ", ".join(sorted({each.group for each in then}))
+        raise usage(f"there was no group {group}", f"name one of {known}")
+    terminal.ask(partial(copy, directory=sandbox / "backup"))
+    now = stack.enter_context(sandboxed(sandbox / "backup", sandbox / "now", None))
+    selection = Selection(tenant=tenant, group=group, slots=slots)
+    compared = Beside(catalog, then, now, selection)
+    changes = compared.plan()
+    replaced = sum(each.kinds["replaced"] for each in changes if each.writes)
+    if plan:
         terminal.print(map(_row, changes))
-        for each in changes:
-            if not each.writes:
-                terminal.warn(
-                    f"{each.family} cannot be restored beside, because clients have no command"
-                    f" for such rows; it is unchanged: {_counts(each)}; restore an empty node, and"
-                    " copy the missing rows from there"
-                )
-            elif delete and not each.deletes and each.kinds.get("deleted"):
-                terminal.warn(f"rows of {each.family} cannot be deleted by clients, and stay")
-        if refused:
-            raise _refusals(refused)
+        return
+    if replaced and not replace:
+        raise failure(
+            f"{replaced} rows that differ now would be replaced, and nothing was written",
+            "review them with --dry-run, then add --replace",
+        )
+    refused = terminal.ask(partial(compared.write, deletes=delete))
+    terminal.print(map(_row, changes))
+    for each in changes:
+        missing, other, later = (each.kinds[kind] for kind in ("created", "replaced", "deleted"))
+        if not each.writes:
+            terminal.warn(
+                f"{each.family} cannot be restored beside, because clients have no command for such"
+                f" rows; it is unchanged: {missing} rows are missing, {other} differ, {later} came"
+                " later; restore an empty node, and copy the missing rows from there"
+            )
+        elif delete and not each.deletes and later:
+            terminal.warn(f"rows of {each.family} cannot be deleted by clients, and stay")
+    if refused:
+        raise _refusals(refused)
 
 
 def _row(found: Found) -> dict[str, object]:
-    kinds = ("created", "replaced", "deleted")
-    counts = {kind: found.kinds.get(kind, 0) for kind in kinds}
+    counts = {kind: found.kinds[kind] for kind in ("created", "replaced", "deleted")}
     return {"family": found.family, **counts, "restored": "yes" if found.writes else "no"}
-
-
-def _counts(found: Found) -> str:
-    missing, other, later = (
-        found.kinds.get(kind, 0) for kind in ("created", "replaced", "deleted")
-    )
-    return f"{missing} rows are missing, {other} differ, {later} came later"
 
 
 def _refusals(refused: Sequence[Refused]) -> Failure:

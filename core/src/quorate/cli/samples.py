@@ -6,15 +6,17 @@ import asyncio
 import re
 import ssl
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, TypeVar
 from urllib.request import urlopen
 
 from quorate.cli.statuses import PATIENCE_S, Silent, Status
 
 if TYPE_CHECKING:
     from quorate.client import AsyncClient, Tls
+
+T = TypeVar("T")
 
 _SAMPLE: Final = re.compile(r"(\w+)(?:\{(.*)\})? (\S+)")
 _LABEL: Final = re.compile(r'(\w+)="((?:[^"\\]|\\.)*)"')
@@ -34,14 +36,16 @@ async def texts_of(
 
     They are those whose names begin with any of `names`, without them all, and perhaps others.
     """
+    path = f"/metrics?names={','.join(names)}" if names else "/metrics"
+    return await of_answering(statuses, lambda address: fetched(address, client.tls, path))
+
+
+async def of_answering(statuses: Mapping[str, Status], read: Callable[[str], T]) -> Mapping[str, T]:
+    """Return what is read at the HTTP address of each node that answers, all at once."""
     answering = {name: each for name, each in statuses.items() if not isinstance(each, Silent)}
-    texts = await asyncio.gather(
-        *(
-            asyncio.to_thread(_read, each.http_address, client.tls, names)
-            for each in answering.values()
-        )
-    )
-    return dict(zip(answering, texts, strict=True))
+    addresses = (each.http_address for each in answering.values())
+    found = await asyncio.gather(*(asyncio.to_thread(read, each) for each in addresses))
+    return dict(zip(answering, found, strict=True))
 
 
 def samples_in(text: str, names: tuple[str, ...]) -> Samples:
@@ -78,10 +82,6 @@ def bucket_of(buckets: Sequence[tuple[float, float]], share: float) -> tuple[flo
                 return begin, end
             begin = end
     return 0.0, 0.0
-
-
-def _read(address: str, tls: Tls | None, names: Sequence[str]) -> str | OSError:
-    return fetched(address, tls, f"/metrics?names={','.join(names)}" if names else "/metrics")
 
 
 def fetched(address: str, tls: Tls | None, path: str) -> str | OSError:

@@ -22,6 +22,7 @@ from quorate.cli.failures import (
     of_plugins,
     problem,
 )
+from quorate.cli.options import option
 from quorate.cli.parent import end_with_parent
 from quorate.cli.terminal import Terminal
 from quorate.observe import logs
@@ -52,35 +53,20 @@ def _choose_config(ctx: click.Context, _: click.Parameter, file: Path | None) ->
         terminal_of(ctx).config_file = file
 
 
-config_option = click.option(
-    "--config",
-    "config_file",
-    type=click.Path(path_type=Path),
+config_option = option(
+    "--config config_file",
+    "The configuration file of the node, as `quorate --config` takes it.",
+    click.Path(path_type=Path),
     metavar="FILE",
     callback=_choose_config,
     expose_value=False,
-    help="The configuration file of the node, as `quorate --config` takes it.",
 )
 
 
 @click.command("serve")
 @config_option
-@click.option(
-    "--log-format",
-    "log_format",
-    type=click.Choice(get_args(Form)),
-    default="text",
-    show_default=True,
-    help="Format of a log line.",
-)
-@click.option(
-    "--log-level",
-    "log_level",
-    type=click.Choice(get_args(Level)),
-    default="info",
-    show_default=True,
-    help="Lowest level to log.",
-)
+@option("--log-format", "Format of a log line.", click.Choice(get_args(Form)), "text")
+@option("--log-level", "Lowest level to log.", click.Choice(get_args(Level)), "info")
 @click.option("--worker", "number", type=int, hidden=True)
 @click.pass_obj
 def command(terminal: Terminal, log_format: Form, log_level: Level, number: int | None) -> None:
@@ -124,7 +110,6 @@ def _serve(
     log_level: Level,
     client_port: int | None = None,
 ) -> None:
-    """Be a node, or one worker of a machine."""
     catalog = catalog_of(terminal, frozenset(settings.plugins.enabled))
     try:
         from quorate.node.process import NodeEndedError, NodeRemovedError, NodeTooOldError, run

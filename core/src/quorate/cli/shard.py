@@ -4,20 +4,24 @@ from __future__ import annotations
 
 import asyncio
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Final
 
 import click
 from google.protobuf.message import Message
 
 from quorate.cli.completing import from_cluster, groups, nodes, shards
-from quorate.cli.failures import ExitCode, failure
-from quorate.cli.placements import follow, no_wait, placement, shown_move
+from quorate.cli.failures import failure, usage
+from quorate.cli.options import flag, option
 from quorate.cli.reshaping import (
     begin_merge,
     begin_split,
+    follow,
     follow_merge,
     follow_splits,
+    no_wait,
+    placement,
+    shown_move,
     shown_parts,
 )
 from quorate.cli.statuses import (
@@ -32,7 +36,7 @@ from quorate.cli.statuses import (
     replicas_of,
 )
 from quorate.cli.terminal import ADMIN, Terminal
-from quorate.plugin.console import dry_run_option
+from quorate.plugin.console import columns_of, dry_run_option
 from quorate.plugin.slots import SLOTS
 from quorate.v1 import admin_pb2 as pb
 
@@ -50,7 +54,7 @@ def command() -> None:
 
 
 @command.command("list")
-@click.option("--plan", is_flag=True, help="Only show the shards that will be split automatically.")
+@flag("--plan", "Only show the shards that will be split automatically.")
 @click.pass_obj
 def list_shards(terminal: Terminal, plan: bool) -> None:
     """List the shards with their slots, nodes and leaders, as one node knows them.
@@ -103,10 +107,13 @@ def move(
     """
     request = pb.MoveReplicaRequest(shard=shard, source=source, target=target, check_only=plan)
 
+    def left(found: pb.PlacementResponse) -> int:
+        return sum(each.shard == shard for each in found.moving)
+
     async def moved(client: AsyncClient) -> None:
         await client.call(f"{ADMIN}/MoveReplica", request, pb.MoveReplicaResponse)
         if not (plan or no_wait):
-            await follow(client, terminal, lambda found: _moving(found, shard), f"{shard} moves")
+            await follow(client, terminal, left, f"{shard} moves")
 
     terminal.ask(moved)
     what = "can move" if plan else "moves" if no_wait else "has moved"
@@ -114,21 +121,11 @@ def move(
     terminal.report(f"the replica of {shard} {what} from {source} to {target}", row)
 
 
-def _moving(found: pb.PlacementResponse, shard: str) -> int:
-    return sum(each.shard == shard for each in found.moving)
-
-
 @command.command("split")
 @click.argument("shard", shell_complete=from_cluster(shards))
-@click.option(
-    "--into",
-    type=click.IntRange(2, SLOTS),
-    default=2,
-    show_default=True,
-    help="Number of shards after the split.",
-)
+@option("--into", "Number of shards after the split.", click.IntRange(2, SLOTS), 2)
 @dry_run_option
-@click.option("--cancel", is_flag=True, help="Cancel a split that has not cut the shard yet.")
+@flag("--cancel", "Cancel a split that has not cut the shard yet.")
 @no_wait
 @click.pass_obj
 def split(
@@ -140,12 +137,8 @@ def split(
     nodes of the old one. The command waits for the end; if it is interrupted, the work continues.
     """
     if cancel:
-        _refuse_plan(plan)
         request = pb.CancelSplitRequest(shard=shard)
-        terminal.ask(
-            lambda client: client.call(f"{ADMIN}/CancelSplit", request, pb.CancelSplitResponse)
-        )
-        terminal.report(f"{shard} is unchanged", {"shard": shard, "split": False})
+        _cancel(terminal, "split", request, pb.CancelSplitResponse, plan=plan)
         return
 
     async def done(client: AsyncClient) -> pb.SplitShardResponse:
@@ -161,7 +154,7 @@ def split(
 @click.argument("shard", shell_complete=from_cluster(shards))
 @click.argument("other", required=False, shell_complete=from_cluster(shards))
 @dry_run_option
-@click.option("--cancel", is_flag=True, help="Cancel a merge that has not ended yet.")
+@flag("--cancel", "Cancel a merge that has not ended yet.")
 @click.pass_obj
 def merge(terminal: Terminal, shard: str, other: str | None, plan: bool, cancel: bool) -> None:
     """Merge SHARD and OTHER, such as mqtt/1 and mqtt/2, into a new shard on the same nodes.
@@ -171,15 +164,11 @@ def merge(terminal: Terminal, shard: str, other: str | None, plan: bool, cancel:
     continues.
     """
     if cancel:
-        _refuse_plan(plan)
         request = pb.CancelMergeRequest(shard=shard)
-        terminal.ask(
-            lambda client: client.call(f"{ADMIN}/CancelMerge", request, pb.CancelMergeResponse)
-        )
-        terminal.report(f"{shard} is unchanged", {"shard": shard, "merged": False})
+        _cancel(terminal, "merged", request, pb.CancelMergeResponse, plan=plan)
         return
     if other is None:
-        raise failure("a merge takes two shards", "name the other one, too", ExitCode.USAGE)
+        raise usage("a merge takes two shards", "name the other one, too")
 
     async def done(client: AsyncClient) -> pb.MergeShardsResponse:
         answer = await begin_merge(client, shard, other, plan=plan)
@@ -191,9 +180,18 @@ def merge(terminal: Terminal, shard: str, other: str | None, plan: bool, cancel:
     terminal.print([{"shard": answer.shard, "slots": answer.slots, "of": f"{shard} {other}"}])
 
 
-def _refuse_plan(plan: bool) -> None:
+def _cancel(
+    terminal: Terminal,
+    done: str,
+    request: pb.CancelSplitRequest | pb.CancelMergeRequest,
+    response: type[Message],
+    *,
+    plan: bool,
+) -> None:
     if plan:
         raise click.UsageError("Give --cancel or --dry-run, not both.")
+    terminal.admin(request.DESCRIPTOR.name.removesuffix("Request"), request, response)
+    terminal.report(f"{request.shard} is unchanged", {"shard": request.shard, done: False})
 
 
 @command.command("balance")
@@ -232,10 +230,11 @@ def balance(terminal: Terminal, plan: bool) -> None:
 def get(terminal: Terminal, shard: str) -> None:
     """Show the state of every replica of SHARD, such as metadata/0."""
     topology, statuses = terminal.ask(look)
-    rows: list[Mapping[str, object]] = [
-        {"node": each.node, **(_shown(each.report) if each.report else {"problem": each.problem})}
-        for each in replicas_of(place_of(topology, shard), statuses)
-    ]
+    rows: list[dict[str, object]] = []
+    for each in replicas_of(place_of(topology, shard), statuses):
+        shown = columns_of(each.report) if each.report else [("problem", each.problem)]
+        # The name of the shard is the same for all.
+        rows.append({"node": each.node, **{name: of for name, of in shown if name != "shard"}})
     if not terminal.json:
         # A row for each field with a column for each node fits a terminal better.
         fields = dict.fromkeys(field for row in rows for field in row if field != "node")
@@ -249,8 +248,8 @@ def get(terminal: Terminal, shard: str) -> None:
 @command.command("find")
 @click.argument("group", shell_complete=from_cluster(groups))
 @click.argument("parts", nargs=-1, metavar="[PART]...")
-@click.option("--raw", is_flag=True, help="Take PART as the shard key itself, as UTF-8.")
-@click.option("--hex", "in_hex", is_flag=True, help="Take PART as the shard key in hex digits.")
+@flag("--raw", "Take PART as the shard key itself, as UTF-8.")
+@flag("--hex in_hex", "Take PART as the shard key in hex digits.")
 @click.pass_obj
 def find(terminal: Terminal, group: str, parts: tuple[str, ...], raw: bool, in_hex: bool) -> None:
     """Show which shard of GROUP holds a key.
@@ -295,33 +294,11 @@ def _shard_key(parts: Sequence[str], *, raw: bool, in_hex: bool) -> bytes:
         raise click.UsageError(f"{parts[0]!r} is not in hex digits.") from None
 
 
-def _shown(message: Message) -> Mapping[str, object]:
-    """Return every field of a message but the shard's name, which is the same for all."""
-    return {
-        # Of drawn ids, which many readers of JSON would round, the text.
-        field.name: (
-            str(getattr(message, field.name))
-            if field.type == field.TYPE_FIXED64
-            else _value(getattr(message, field.name))
-        )
-        for field in message.DESCRIPTOR.fields
-        if field.name != "shard"
-    }
-
-
-def _value(value: object) -> object:
-    if isinstance(value, str | int):
-        return value
-    return [_shown(each) for each in value] if isinstance(value, Sequence) else str(value)
-
-
 @command.command("recover")
 @click.argument("shard", shell_complete=from_cluster(shards))
-@click.option("--from", "node", metavar="NODE", help="Recover the shard from NODE's replica.")
-@click.option(
-    "--drop", is_flag=True, help="Start the shard empty: the data of every node is discarded."
-)
-@click.option("--confirm", metavar="SHARD", help="Repeat the shard to accept the loss.")
+@option("--from node", "Recover the shard from NODE's replica.", metavar="NODE")
+@flag("--drop", "Start the shard empty: the data of every node is discarded.")
+@option("--confirm", "Repeat the shard to accept the loss.", metavar="SHARD")
 @dry_run_option
 @click.pass_obj
 def recover(
@@ -334,15 +311,12 @@ def recover(
     asks for confirmation; elsewhere --confirm is needed. A shard that serves is refused.
     """
     if (node is None) is not drop:
-        raise failure(
+        raise usage(
             "no source for the shard is given",
             "name a node with --from NODE, or discard the shard's data with --drop",
-            ExitCode.USAGE,
         )
     if confirm not in (None, shard):
-        raise failure(
-            f"--confirm names {confirm}, not {shard}", "name the same shard twice", ExitCode.USAGE
-        )
+        raise usage(f"--confirm names {confirm}, not {shard}", "name the same shard twice")
     topology, statuses = terminal.ask(look)
     replicas = replicas_of(place_of(topology, shard), statuses)
     source = _source(replicas, node)
@@ -403,7 +377,6 @@ def _lost(shard: str, source: Replica, replicas: Sequence[Replica], *, drop: boo
 
 
 def _generation(status: Status) -> int:
-    """Return the latest history that a node knows of any replica."""
     if isinstance(status, Silent):
         return 0
     known = [each.generation for each in status.shards]

@@ -13,6 +13,7 @@ import click
 from rich.console import Group
 from rich.live import Live
 
+from quorate.cli.options import flag
 from quorate.cli.statuses import (
     Silent,
     Status,
@@ -35,7 +36,7 @@ _EVERY_S: Final = 1.0
 
 
 @click.command("status")
-@click.option("--watch", is_flag=True, help="Refresh every second, with rates, until Ctrl-C.")
+@flag("--watch", "Refresh every second, with rates, until Ctrl-C.")
 @click.pass_obj
 def command(terminal: Terminal, watch: bool) -> None:
     """Show the nodes of the cluster, its shards with leaders and lag, controllers and alarms.
@@ -46,8 +47,8 @@ def command(terminal: Terminal, watch: bool) -> None:
     live = Live(auto_refresh=False) if watch and not terminal.json else None
 
     async def look(client: AsyncClient) -> None:
-        async with aclosing(_views(client)) as views:
-            async for view in views:
+        async with aclosing(views(client)) as looks:
+            async for view, _ in looks:
                 if live is not None:
                     live.update(_rendered(view), refresh=True)
                 elif not terminal.json:
@@ -58,6 +59,7 @@ def command(terminal: Terminal, watch: bool) -> None:
                     terminal.print_json(view.parts())
                 if not watch:
                     return
+                await asyncio.sleep(_EVERY_S)
 
     with live or nullcontext():
         (terminal.follow if watch else terminal.ask)(look)
@@ -130,15 +132,17 @@ def view_of(
     )
 
 
-async def _views(client: AsyncClient) -> AsyncGenerator[ClusterView, None]:
+async def views(
+    client: AsyncClient,
+) -> AsyncGenerator[tuple[ClusterView, Mapping[str, Status]], None]:
+    """Look again and again, and yield the view with the statuses that it is of."""
     view: ClusterView | None = None
     async with Statuses(client.tls, client.token) as statuses:
         while True:
             topology = await client.topology()
             found = await statuses.of_members(topology)
             view = view_of(topology, found, at_s=time.monotonic(), before=view)
-            yield view
-            await asyncio.sleep(_EVERY_S)
+            yield view, found
 
 
 def _rendered(view: ClusterView) -> Group:

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, Self
 
 from quorate.builtin.tenant.cli import USAGE, usage_rows
+from quorate.cli.encoding import fields_of
 from quorate.cli.failures import failure
 from quorate.cli.terminal import ADMIN
 from quorate.client.connections import Connections
@@ -95,16 +96,8 @@ def controller_rows(statuses: Mapping[str, Status]) -> Iterator[dict[str, object
     """Yield the controllers that run on the nodes that answer."""
     for node, status in statuses.items():
         for each in () if isinstance(status, Silent) else status.controllers:
-            yield {
-                "node": node,
-                "controller": each.name,
-                "shard": each.shard,
-                "state": each.state,
-                "runs": each.runs,
-                "failures": each.failures,
-                "error": each.error,
-                "progress": each.progress,
-            }
+            more = fields_of(each, "shard state runs failures error progress")
+            yield {"node": node, "controller": each.name, **more}
 
 
 def paused_rows(statuses: Mapping[str, Status]) -> Iterator[dict[str, object]]:

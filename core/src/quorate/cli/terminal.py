@@ -12,15 +12,18 @@ from typing import TYPE_CHECKING, Final, TypeVar
 import click
 
 from quorate.cli.encoding import json_line, json_text, yaml_text
-from quorate.cli.failures import ExitCode, Failure, failure, of_configuration
+from quorate.cli.failures import ExitCode, Failure, failure, of_configuration, usage
 from quorate.cli.tables import Keyed, name_of, show, shown, width_of_terminal
 
 if TYPE_CHECKING:
+    from google.protobuf.message import Message
+
     from quorate.cli.installed import InstalledPlugins
     from quorate.cli.known import KnownPlugins
     from quorate.client import AsyncClient, Client, Tls
     from quorate.config import Settings
 
+M = TypeVar("M", bound="Message")
 T = TypeVar("T")
 
 ADMIN: Final = "/quorate.v1.AdminService"
@@ -92,10 +95,9 @@ class Terminal:
         if ca is not None:
             return Tls(ca=ca, cert=cert, key=key)
         if cert is not None or key is not None:
-            raise failure(
+            raise usage(
                 "--tls-cert and --tls-key are given without --tls-ca",
                 "name the file of the authority that has signed the nodes' certificates",
-                ExitCode.USAGE,
             )
         return Tls.of_environment(os.environ)
 
@@ -138,6 +140,10 @@ class Terminal:
         except asyncio.CancelledError:
             # After a group of tasks that has failed `asyncio.run` does not know Ctrl-C any more.
             raise KeyboardInterrupt from None
+
+    def admin(self, method: str, request: Message, response: type[M]) -> M:
+        """Return the answer of a method of the administration."""
+        return self.ask(lambda client: client.call(f"{ADMIN}/{method}", request, response))
 
     def follow(self, work: Callable[[AsyncClient], Awaitable[None]]) -> None:
         """Run `work` until Ctrl-C, which ends it without an error."""
@@ -257,8 +263,7 @@ def bytes_of(text: str, name: str, in_hex: bool) -> bytes:
     try:
         return bytes.fromhex(text)
     except ValueError:
-        raise failure(
+        raise usage(
             f"{name} {text!r} is not written in hex digits",
             "write two of 0-9 and a-f for each byte, or omit --hex",
-            ExitCode.USAGE,
         ) from None

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import sys
 import time
 from collections import deque
 from collections.abc import AsyncGenerator, Iterator, Mapping, Sequence
-from contextlib import aclosing, nullcontext
+from contextlib import aclosing, contextmanager, nullcontext
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
@@ -17,10 +18,9 @@ from rich.live import Live
 from rich.text import Text
 
 from quorate.cli.activity import NAMES, Activity
-from quorate.cli.keyboard import pressed
+from quorate.cli.options import option
 from quorate.cli.samples import samples_in, texts_of
-from quorate.cli.status import ClusterView, view_of
-from quorate.cli.statuses import Statuses
+from quorate.cli.status import ClusterView, views
 from quorate.cli.tables import show, table_of
 from quorate.cli.terminal import Terminal
 
@@ -128,14 +128,13 @@ def spark(values: Sequence[float]) -> str:
 
 
 @click.command("top")
-@click.option(
+@option(
     "--every",
-    type=click.FloatRange(_SHORTEST_S, _LONGEST_S),
-    default=2.0,
-    show_default=True,
-    help="Refresh interval in seconds; rates are averaged over it.",
+    "Refresh interval in seconds; rates are averaged over it.",
+    click.FloatRange(_SHORTEST_S, _LONGEST_S),
+    2.0,
 )
-@click.option("--times", type=click.IntRange(1), help="Number of refreshes; default: until Ctrl-C.")
+@option("--times", "Number of refreshes; default: until Ctrl-C.", click.IntRange(1))
 @click.pass_obj
 def command(terminal: Terminal, every: float, times: int | None) -> None:
     """Show alarms, nodes, shards, and the rates and latencies of writes and calls.
@@ -171,6 +170,35 @@ def command(terminal: Terminal, every: float, times: int | None) -> None:
         terminal.follow(look)
 
 
+@contextmanager
+def pressed() -> Iterator[asyncio.Queue[str]]:
+    """Yield a queue of the keys that are pressed, without waiting for Enter.
+
+    Where standard input is no terminal, none is. Ctrl-C stays what it is.
+    """
+    keys: asyncio.Queue[str] = asyncio.Queue()
+    if not sys.stdin.isatty():
+        yield keys
+        return
+    import termios
+    import tty
+
+    stdin, loop = sys.stdin.fileno(), asyncio.get_running_loop()
+    before = termios.tcgetattr(stdin)
+
+    def read() -> None:
+        for key in os.read(stdin, 64).decode(errors="ignore"):
+            keys.put_nowait(key)
+
+    tty.setcbreak(stdin)
+    loop.add_reader(stdin, read)
+    try:
+        yield keys
+    finally:
+        loop.remove_reader(stdin)
+        termios.tcsetattr(stdin, termios.TCSADRAIN, before)
+
+
 async def _next(keys: asyncio.Queue[str], screen: Screen) -> bool:
     """Wait for the next refresh and carry out keys; return False when the user has enough."""
     loop = asyncio.get_running_loop()
@@ -188,14 +216,10 @@ async def _next(keys: asyncio.Queue[str], screen: Screen) -> bool:
 
 
 async def _looks(client: AsyncClient) -> AsyncGenerator[Parts, None]:
-    view: ClusterView | None = None
     activity: Activity | None = None
-    async with Statuses(client.tls, client.token) as statuses:
-        while True:
-            topology = await client.topology()
-            found = await statuses.of_members(topology)
+    async with aclosing(views(client)) as looks:
+        async for view, found in looks:
             texts = await texts_of(client, found, NAMES)
-            view = view_of(topology, found, at_s=time.monotonic(), before=view)
             read = {node: text for node, text in texts.items() if isinstance(text, str)}
             samples = {node: samples_in(text, NAMES) for node, text in read.items()}
             before, activity = activity, Activity(at_s=time.monotonic(), samples=samples)

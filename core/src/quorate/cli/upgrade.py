@@ -7,9 +7,10 @@ import sys
 import click
 from google.protobuf import json_format
 
-from quorate.cli.failures import ExitCode, Failure, failure, problem
+from quorate.cli.failures import failure, failures
+from quorate.cli.options import flag
 from quorate.cli.tables import Keyed
-from quorate.cli.terminal import ADMIN, Terminal
+from quorate.cli.terminal import Terminal
 from quorate.plugin.console import dry_run_option
 from quorate.v1 import admin_pb2 as pb
 from quorate.v1.levels_pb2 import Feature
@@ -27,8 +28,7 @@ def check(terminal: Terminal) -> None:
 
     It changes nothing, and exits with 1 while a node keeps a level from rising.
     """
-    method = f"{ADMIN}/Levels"
-    found = terminal.ask(lambda client: client.call(method, pb.LevelsRequest(), pb.LevelsResponse))
+    found = terminal.admin("Levels", pb.LevelsRequest(), pb.LevelsResponse)
     versions = {node.node: node.version or "an older release" for node in found.nodes}
     shown = [each for each in found.features if each.next > 1]
     if terminal.json:
@@ -58,15 +58,12 @@ def check(terminal: Terminal) -> None:
         )
     blocked = sorted({node for each in found.features for node in each.lacking})
     if blocked:
-        raise Failure(
-            ExitCode.FAILED,
-            [
-                problem(
-                    f"{node} runs {versions[node]}, which {_lack(node, found)}",
-                    "upgrade it, or remove it from the cluster",
-                )
-                for node in blocked
-            ],
+        raise failures(
+            (
+                f"{node} runs {versions[node]}, which {_lack(node, found)}",
+                "upgrade it, or remove it from the cluster",
+            )
+            for node in blocked
         )
 
 
@@ -83,7 +80,7 @@ def _lack(node: str, found: pb.LevelsResponse) -> str:
 
 
 @command.command("finish")
-@click.option("--yes", is_flag=True, help="Do not ask.")
+@flag("--yes", "Do not ask.")
 @dry_run_option
 @click.pass_obj
 def finish(terminal: Terminal, yes: bool, plan: bool) -> None:
@@ -92,9 +89,7 @@ def finish(terminal: Terminal, yes: bool, plan: bool) -> None:
     It is refused, and raises nothing, while a node does not support it.
     """
     if plan:
-        levels = terminal.ask(
-            lambda client: client.call(f"{ADMIN}/Levels", pb.LevelsRequest(), pb.LevelsResponse)
-        )
+        levels = terminal.admin("Levels", pb.LevelsRequest(), pb.LevelsResponse)
         rows = (
             {"feature": each.name, "level": each.level, "next": each.next, "state": _state(each)}
             for each in levels.features
@@ -105,8 +100,7 @@ def finish(terminal: Terminal, yes: bool, plan: bool) -> None:
     asked = "Afterwards no node can return to an older release. Continue?"
     if not yes and (not sys.stdin.isatty() or not click.confirm(asked, err=True)):
         raise failure("nothing was raised", "confirm it with --yes")
-    method, request = f"{ADMIN}/FinishUpgrade", pb.FinishUpgradeRequest()
-    found = terminal.ask(lambda client: client.call(method, request, pb.FinishUpgradeResponse))
+    found = terminal.admin("FinishUpgrade", pb.FinishUpgradeRequest(), pb.FinishUpgradeResponse)
     raised = {each.feature: each.level for each in found.raised}
     text = ", ".join(f"{name} is at level {level}" for name, level in raised.items())
     terminal.report(text or "there was nothing left to raise", {"raised": raised})

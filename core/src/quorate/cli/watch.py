@@ -14,7 +14,8 @@ import click
 from google.protobuf.json_format import MessageToDict
 from google.protobuf.message import DecodeError, Message
 
-from quorate.cli.failures import ExitCode, failure
+from quorate.cli.failures import usage
+from quorate.cli.options import flag, option
 from quorate.cli.tables import line_of
 from quorate.cli.terminal import Terminal, bytes_of
 from quorate.client import ChangeKind
@@ -33,15 +34,15 @@ _UNPACKED: Final = {each.family for each in ALIASES.values()}
 
 @click.command("watch")
 @click.argument("family")
-@click.option("--prefix", default="", help="Only keys that begin with this text.")
-@click.option("--hex", "in_hex", is_flag=True, help="Read the prefix as hex digits.")
-@click.option("--token", default="", help="Resume after an event that was printed as JSON.")
-@click.option("--changes-only", is_flag=True, help="Skip the current rows.")
-@click.option(
+@option("--prefix", "Only keys that begin with this text.", default="")
+@flag("--hex in_hex", "Read the prefix as hex digits.")
+@option("--token", "Resume after an event that was printed as JSON.", default="")
+@flag("--changes-only", "Skip the current rows.")
+@option(
     "--token-file",
-    type=click.Path(path_type=Path, dir_okay=False),
+    "Resume after the token in this file, if it exists, and store the newest token in it.",
+    click.Path(path_type=Path, dir_okay=False),
     metavar="FILE",
-    help="Resume after the token in this file, if it exists, and store the newest token in it.",
 )
 @click.pass_obj
 def command(
@@ -64,7 +65,7 @@ def command(
     kinds = {} if family in ALIASES else _kinds(terminal.plugins)
     start = bytes_of(prefix, "--prefix", in_hex)
     if token and token_file is not None:
-        raise failure("--token and --token-file are both given", "omit one of them", ExitCode.USAGE)
+        raise usage("--token and --token-file are both given", "omit one of them")
     resumed = _token("--token", token) if token_file is None else _kept(token_file)
 
     async def watch(client: AsyncClient) -> None:
@@ -86,15 +87,13 @@ def _kinds(plugins: InstalledPlugins) -> Kinds:
     """Return the types of rows by family, as far as sound plugins declare them."""
     return {
         family.name: family.row
-        for plugin in plugins.declared
-        if plugin.plugin.name not in plugins.broken
+        for plugin in plugins.sound
         for family in plugin.families
         if family.row is not None
     }
 
 
 def _shown(change: WatchedChange, kinds: Kinds) -> tuple[str, Mapping[str, object]]:
-    """Return a change as a line, and by its parts."""
     kind = str(change.kind)
     if change.kind is ChangeKind.RESYNC:
         parts: dict[str, object] = {"kind": kind, "reason": change.reason}
@@ -143,24 +142,21 @@ def _token(where: str, text: str) -> bytes:
     try:
         return base64.b64decode(text, altchars=b"-_", validate=True)
     except (binascii.Error, ValueError):
-        raise failure(
+        raise usage(
             f"{where} {text!r} is not a token",
             "copy the token of a line that `quorate watch --output json` wrote",
-            ExitCode.USAGE,
         ) from None
 
 
 def _kept(file: Path) -> bytes:
-    """Return the token in a file; none if there is no file."""
     try:
         text = file.read_text(encoding="ascii", errors="replace").strip()
     except FileNotFoundError:
         return b""
     except OSError as error:
-        raise failure(
+        raise usage(
             f"--token-file {file} cannot be read: {error.strerror}",
             "name a file that this user may read and write",
-            ExitCode.USAGE,
         ) from None
     return _token(f"--token-file {file}:", text)
 
@@ -172,8 +168,7 @@ def _keep(file: Path, token: bytes) -> None:
         written.write_bytes(base64.urlsafe_b64encode(token) + b"\n")
         written.replace(file)
     except OSError as error:
-        raise failure(
+        raise usage(
             f"--token-file {file} cannot be written: {error.strerror}",
             "name a file in a directory where this user may write",
-            ExitCode.USAGE,
         ) from None

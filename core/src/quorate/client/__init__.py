@@ -5,63 +5,42 @@ from typing import TYPE_CHECKING
 from quorate.plugin.lazily import lazily
 
 if TYPE_CHECKING:
-    from quorate.client.asynchronous import AsyncClient, connect
-    from quorate.client.brokers import Registration
+    from quorate.client.asynchronous import AsyncClient as AsyncClient, connect as connect
+    from quorate.client.brokers import Registration as Registration
     from quorate.client.errors import (
-        ClosedError,
-        DeadlineError,
-        InvalidError,
-        OtherClusterError,
-        OutcomeUnknownError,
-        QuorateError,
-        RejectedError,
-        UnansweredError,
-        UnavailableError,
+        ClosedError as ClosedError,
+        DeadlineError as DeadlineError,
+        InvalidError as InvalidError,
+        OtherClusterError as OtherClusterError,
+        OutcomeUnknownError as OutcomeUnknownError,
+        QuorateError as QuorateError,
+        RejectedError as RejectedError,
+        UnansweredError as UnansweredError,
+        UnavailableError as UnavailableError,
     )
-    from quorate.client.fencing import Fencing
-    from quorate.client.following import PrefixCache, SyncPrefixCache
-    from quorate.client.kv import KeyValue, Page
-    from quorate.client.records import RecordChange, Records, SyncRecords
-    from quorate.client.sessions import NamedSession, NamedSessions
-    from quorate.client.synchronous import Client
-    from quorate.client.tls import Tls
-    from quorate.client.twins import Blocking, blocking, iterating
-    from quorate.client.watching import ChangeKind, WatchedChange
+    from quorate.client.fencing import Fencing as Fencing
+    from quorate.client.following import (
+        PrefixCache as PrefixCache,
+        SyncPrefixCache as SyncPrefixCache,
+    )
+    from quorate.client.kv import KeyValue as KeyValue, Page as Page
+    from quorate.client.records import (
+        RecordChange as RecordChange,
+        Records as Records,
+        SyncRecords as SyncRecords,
+    )
+    from quorate.client.sessions import NamedSession as NamedSession, NamedSessions as NamedSessions
+    from quorate.client.synchronous import Client as Client
+    from quorate.client.tls import Tls as Tls
+    from quorate.client.twins import (
+        Blocking as Blocking,
+        blocking as blocking,
+        iterating as iterating,
+    )
+    from quorate.client.watching import ChangeKind as ChangeKind, WatchedChange as WatchedChange
 
 
-__all__ = [
-    "AsyncClient",
-    "Blocking",
-    "ChangeKind",
-    "Client",
-    "ClosedError",
-    "DeadlineError",
-    "Fencing",
-    "InvalidError",
-    "KeyValue",
-    "NamedSession",
-    "NamedSessions",
-    "OtherClusterError",
-    "OutcomeUnknownError",
-    "Page",
-    "PrefixCache",
-    "QuorateError",
-    "RecordChange",
-    "Records",
-    "Registration",
-    "RejectedError",
-    "SyncPrefixCache",
-    "SyncRecords",
-    "Tls",
-    "UnansweredError",
-    "UnavailableError",
-    "WatchedChange",
-    "blocking",
-    "connect",
-    "iterating",
-]
-
-__getattr__ = lazily(
+__all__, __dir__, __getattr__ = lazily(
     __name__,
     {
         "quorate.client.asynchronous": "AsyncClient connect",
@@ -81,7 +60,3 @@ __getattr__ = lazily(
         "quorate.client.watching": "ChangeKind WatchedChange",
     },
 )
-
-
-def __dir__() -> list[str]:
-    return __all__

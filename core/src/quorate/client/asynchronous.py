@@ -50,10 +50,18 @@ CONNECT_TIMEOUT_S: Final = 5.0
 
 
 class AsyncClient:
-    """A cluster, as a broker sees it. It belongs to one event loop.
+    """A cluster, as a broker sees it, for `async with`. It belongs to one event loop.
 
-    No call is without a deadline. Whatever fails raises a `QuorateError`. With a `tracer_provider`
-    of OpenTelemetry each call is a span, below the one in which it is made.
+    No call is without a deadline. Whatever fails raises a `QuorateError`.
+
+    `endpoints` is `host:port,host:port` of some nodes; without it, the variable QUORATE_ENDPOINTS
+    and then the addresses of `quorate dev` count. Nothing is asked before the first call, which
+    raises `DeadlineError` if no node can be reached within `connect_timeout_s`.
+    Without `tls` the variables QUORATE_TLS_CA, QUORATE_TLS_CERT and QUORATE_TLS_KEY count. `token`
+    says who calls: the token itself, or the path of a file that holds it and is read again when it
+    was replaced; without it QUORATE_TOKEN and QUORATE_TOKEN_FILE count. `vocabulary` has the
+    commands that can be executed; without it those of all installed plugins can. With a
+    `tracer_provider` of OpenTelemetry each call is a span, below the one in which it is made.
     """
 
     def __init__(
@@ -166,17 +174,22 @@ class AsyncClient:
         self, name: str, /, **options: Unpack[LockOptions]
     ) -> AbstractAsyncContextManager[Held]:
         """Hold a lock, and give it to writes as their `fence`: `Coordination.lock`."""
-        return _coordination(self).lock(name, **options)
+        return self._coordination().lock(name, **options)
 
     def election(self, name: str) -> Election:
         """Return the election of a name: `Coordination.election`."""
-        return _coordination(self).election(name)
+        return self._coordination().election(name)
 
     def lease(
         self, place: str, *, ttl_s: float = 10.0, owner: str = ""
     ) -> AbstractAsyncContextManager[KeptLease]:
         """Keep a lease for rows that are deleted when it ends: `Coordination.lease`."""
-        return _coordination(self).lease(place, ttl_s=ttl_s, owner=owner)
+        return self._coordination().lease(place, ttl_s=ttl_s, owner=owner)
+
+    def _coordination(self) -> Coordination:
+        from quorate.client.coordination import installed
+
+        return installed().asynchronous(self)
 
     async def call(
         self,
@@ -369,40 +382,5 @@ def _traces(provider: TracerProvider | None) -> Traces | None:
     return Traces(provider)
 
 
-def _coordination(q: AsyncClient) -> Coordination:
-    from quorate.client.coordination import coordination_of
-
-    return coordination_of(q)
-
-
-def connect(
-    endpoints: str | None = None,
-    *,
-    timeout_s: float = TIMEOUT_S,
-    connect_timeout_s: float = CONNECT_TIMEOUT_S,
-    exactly_once: bool = False,
-    tls: Tls | None = None,
-    token: str | Path | None = None,
-    vocabulary: Vocabulary | None = None,
-    tracer_provider: TracerProvider | None = None,
-) -> AsyncClient:
-    """Return a client of a cluster, for `async with`.
-
-    `endpoints` is `host:port,host:port` of some nodes; without it, the variable QUORATE_ENDPOINTS
-    and then the addresses of `quorate dev` count. Nothing is asked before the first call, which
-    raises `DeadlineError` if no node can be reached within `connect_timeout_s`.
-    Without `tls` the variables QUORATE_TLS_CA, QUORATE_TLS_CERT and QUORATE_TLS_KEY count. `token`
-    says who calls: the token itself, or the path of a file that holds it and is read again when it
-    was replaced; without it QUORATE_TOKEN and QUORATE_TOKEN_FILE count. `vocabulary` has the
-    commands that can be executed; without it those of all installed plugins can.
-    """
-    return AsyncClient(
-        endpoints,
-        timeout_s=timeout_s,
-        connect_timeout_s=connect_timeout_s,
-        exactly_once=exactly_once,
-        tls=tls,
-        token=token,
-        vocabulary=vocabulary,
-        tracer_provider=tracer_provider,
-    )
+#: Makes a client, for `async with connect(...) as q`.
+connect = AsyncClient

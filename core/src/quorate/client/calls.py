@@ -6,6 +6,7 @@ import asyncio
 import random
 from collections.abc import AsyncGenerator
 from contextlib import suppress
+from dataclasses import dataclass
 from functools import cache
 from typing import Final, Literal, TypeVar
 
@@ -35,21 +36,21 @@ _FIRST_PAUSE_S: Final = 0.02
 _LONGEST_PAUSE_S: Final = 0.5
 
 
+@dataclass(eq=False)
 class Attempts:
     """The failed attempts of one operation, until one succeeds or no further one is safe."""
 
-    def __init__(self, topology: Topology, deadline: float, kind: Kind) -> None:
-        self._topology: Final = topology
-        #: On the loop's clock.
-        self._deadline: Final = deadline
-        self._kind: Final = kind
-        self._count = 0
-        #: The last thing that a node said: it says more than another one's silence.
-        self._said = ""
-        #: Another cluster answered.
-        self._other: OtherClusterError | None = None
-        #: An attempt may have been carried out.
-        self.lost = False
+    _topology: Topology
+    #: On the loop's clock.
+    _deadline: float
+    _kind: Kind
+    _count: int = 0
+    #: The last thing that a node said: it says more than another one's silence.
+    _said: str = ""
+    #: Another cluster answered.
+    _other: OtherClusterError | None = None
+    #: An attempt may have been carried out.
+    lost: bool = False
 
     @property
     def begins(self) -> bool:
@@ -164,12 +165,12 @@ def _signature(method: str) -> tuple[type[Message], type[Message]] | None:
     return classes(found.input_type), classes(found.output_type)
 
 
+@dataclass(eq=False)
 class Calls:
     """Asks nodes, one call at a time."""
 
-    def __init__(self, topology: Topology, connections: Connections) -> None:
-        self._topology: Final = topology
-        self._connections: Final = connections
+    _topology: Topology
+    _connections: Connections
 
     async def call(
         self,
@@ -245,16 +246,14 @@ class Calls:
         return place.address if place is not None else ""
 
 
+@dataclass(eq=False)
 class NodeCalls:
     """Calls to one node, regardless of the shards it leads, without retries."""
 
-    def __init__(
-        self, node: str, topology: Topology, connections: Connections, timeout_s: float
-    ) -> None:
-        self._node: Final = node
-        self._topology: Final = topology
-        self._connections: Final = connections
-        self._timeout_s: Final = timeout_s
+    _node: str
+    _topology: Topology
+    _connections: Connections
+    _timeout_s: float
 
     async def call(
         self, method: str, request: Message, response: type[R], *, timeout_s: float | None = None

@@ -49,14 +49,12 @@ _TOPOLOGY: Final = "/quorate.v1.AdminService/Topology"
 _PATIENCE_S: Final = 10.0
 
 
+@dataclass(slots=True, eq=False)
 class Pin:
     """The cluster that a client met first: it talks to no other one."""
 
-    __slots__ = ("cluster",)
-
-    def __init__(self) -> None:
-        #: Its id; empty before the first topology.
-        self.cluster = b""
+    #: Its id; empty before the first topology.
+    cluster: bytes = b""
 
 
 class Connection:
@@ -223,7 +221,6 @@ class Connection:
         return answer.cluster_id
 
     def _why(self) -> str:
-        """Return why the connection has failed."""
         if self._closed:
             raise ClosedError
         return _REFUSED if self.context is None else why_refused(self._channel.why)

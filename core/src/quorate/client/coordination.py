@@ -8,25 +8,12 @@ from __future__ import annotations
 from collections.abc import AsyncGenerator, Coroutine, Iterator
 from contextlib import AbstractAsyncContextManager, AbstractContextManager
 from dataclasses import dataclass
-from typing import (
-    TYPE_CHECKING,
-    Any,
-    Final,
-    Protocol,
-    TypedDict,
-    TypeVar,
-    Unpack,
-    runtime_checkable,
-)
+from typing import Any, Final, Protocol, TypedDict, TypeVar, Unpack, runtime_checkable
 
 from google.protobuf.message import Message
 
 from quorate.client.extensions import Extension, extension
 from quorate.plugin import Fence
-
-if TYPE_CHECKING:
-    from quorate.client.asynchronous import AsyncClient
-    from quorate.client.synchronous import Client
 
 T = TypeVar("T")
 
@@ -235,15 +222,6 @@ class SyncCoordination(Protocol):
 CoordinationExtension = Extension[Coordination, SyncCoordination]
 
 
-def coordination_of(q: AsyncClient) -> Coordination:
-    """Return the extension over a client; raises `InvalidError` if it is not installed."""
-    return _extension().asynchronous(q)
-
-
-def sync_coordination_of(q: Client) -> SyncCoordination:
-    """Return the extension over a client; raises `InvalidError` if it is not installed."""
-    return _extension().synchronous(q)
-
-
-def _extension() -> CoordinationExtension:
+def installed() -> CoordinationExtension:
+    """Return the extension; raises `InvalidError` if it is not installed."""
     return extension(NAME)

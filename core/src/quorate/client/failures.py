@@ -1,5 +1,6 @@
 """Decides on retries of failed attempts, from gRPC's rich errors."""
 
+from dataclasses import KW_ONLY, dataclass
 from typing import Final, Literal, TypeVar
 
 from google.protobuf.message import DecodeError, Message
@@ -32,49 +33,35 @@ _DETAILS_KEY: Final = "grpc-status-details-bin"
 _INVALID: Final = "INVALID"
 _NAMES: Final = {code.value: code.name for code in Code}
 #: Without details from the server, these mean that the connection broke during the call.
-_BROKEN: Final = frozenset(
-    {
-        Code.UNAVAILABLE,
-        Code.CANCELLED,
-        Code.UNKNOWN,
-        Code.INTERNAL,
-    }
-)
+_BROKEN: Final = frozenset({Code.UNAVAILABLE, Code.CANCELLED, Code.UNKNOWN, Code.INTERNAL})
 
 
+@dataclass(eq=False)
 class AttemptError(Exception):
     """A failed attempt: whether a retry is safe, at which node, and which error to raise if not."""
 
-    def __init__(
-        self,
-        retry: Retry,
-        error: QuorateError,
-        *,
-        leader: str = "",
-        shard: str = "",
-        delay_s: float = 0.0,
-        unreachable: bool = False,
-        unlogged: bool = False,
-        why: str = "",
-        moved: bool = False,
-    ) -> None:
-        super().__init__(str(error))
-        self.retry: Final = retry
-        self.error: Final = error
-        #: The failure, without advice for the caller of this attempt.
-        self.why: Final = why or str(error)
-        #: The node that leads `shard`, as far as the asked one knows.
-        self.leader: Final = leader
-        self.shard: Final = shard
-        #: No attempt before this time has passed.
-        self.delay_s: Final = delay_s
-        #: The node did not answer, or accepts no calls: another one may.
-        self.unreachable: Final = unreachable
-        #: It was refused before what its session has recorded was read: this attempt was not
-        #: carried out, and an earlier one may have been.
-        self.unlogged: Final = unlogged or isinstance(error, InvalidError)
-        #: Another shard owns the slot now.
-        self.moved: Final = moved
+    retry: Retry
+    error: QuorateError
+    _: KW_ONLY
+    #: The node that leads `shard`, as far as the asked one knows.
+    leader: str = ""
+    shard: str = ""
+    #: No attempt before this time has passed.
+    delay_s: float = 0.0
+    #: The node did not answer, or accepts no calls: another one may.
+    unreachable: bool = False
+    #: It was refused before what its session has recorded was read: this attempt was not carried
+    #: out, and an earlier one may have been.
+    unlogged: bool = False
+    #: The failure, without advice for the caller of this attempt.
+    why: str = ""
+    #: Another shard owns the slot now.
+    moved: bool = False
+
+    def __post_init__(self) -> None:
+        super().__init__(str(self.error))
+        self.why = self.why or str(self.error)
+        self.unlogged = self.unlogged or isinstance(self.error, InvalidError)
 
     @property
     def expired_session(self) -> bool:
@@ -138,7 +125,7 @@ def of_call(address: str, error: CallError) -> AttemptError:
     if not error.sent:
         return unreachable(address, text)
     if code is Code.DEADLINE_EXCEEDED:
-        return _lost(UnansweredError, f"{address} did not answer in time")
+        return unanswered(address)
     if code in _BROKEN:
         why = f"the connection to {address} was lost before the answer ({text})"
         return _lost(OutcomeUnknownError, why)
@@ -146,6 +133,11 @@ def of_call(address: str, error: CallError) -> AttemptError:
         why = f"{address} answered with more than a client reads ({text}): it was not refused"
         return AttemptError("never", OutcomeUnknownError(f"{why}, so read before trying again"))
     return AttemptError("never", RejectedError(code.name, f"{address}: {text}"))
+
+
+def unanswered(address: str) -> AttemptError:
+    """Return the failure of a call that a node did not answer in time: it may be done."""
+    return _lost(UnansweredError, f"{address} did not answer in time")
 
 
 def _lost(kind: type[OutcomeUnknownError], why: str) -> AttemptError:

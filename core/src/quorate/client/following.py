@@ -32,11 +32,9 @@ class PrefixCache(Mapping[Text, bytes]):
         self._error: BaseException | None = None
 
     def __getitem__(self, key: Text) -> bytes:
-        """Return the value of a key; raises `KeyError` if there is none."""
         return self._read()[as_bytes("key", key)]
 
     def __contains__(self, key: object) -> bool:
-        """Return whether there is a key."""
         return (key.encode() if isinstance(key, str) else key) in self._read()
 
     def __iter__(self) -> Iterator[bytes]:
@@ -44,7 +42,6 @@ class PrefixCache(Mapping[Text, bytes]):
         return iter(sorted(self._read().copy()))
 
     def __len__(self) -> int:
-        """Return the number of keys."""
         return len(self._read())
 
     async def until(self, wanted: Callable[[PrefixCache], bool]) -> None:
@@ -108,19 +105,15 @@ class SyncPrefixCache(Blocking[PrefixCache]):
     """The same for any number of threads: `with q.kv.following(prefix) as cache`."""
 
     def __getitem__(self, key: Text) -> bytes:
-        """Return the value of a key; raises `KeyError` if there is none."""
         return self.asynchronous[key]
 
     def __contains__(self, key: object) -> bool:
-        """Return whether there is a key."""
         return key in self.asynchronous
 
     def __iter__(self) -> Iterator[bytes]:
-        """Yield the keys in their order, as they were when this was called."""
         return iter(self.asynchronous)
 
     def __len__(self) -> int:
-        """Return the number of keys."""
         return len(self.asynchronous)
 
     def get(self, key: Text) -> bytes | None:

@@ -15,7 +15,6 @@ from quorate.client.errors import (
     DeadlineError,
     InvalidError,
     OutcomeUnknownError,
-    UnansweredError,
 )
 from quorate.client.failures import AttemptError
 from quorate.v1.command_pb2 import CommandReply, ExecuteRequest, ExecuteResponse
@@ -241,7 +240,7 @@ class NodeQueue:
                 if sent.answer.done():
                     continue
                 if sent.deadline <= now:
-                    end = _unanswered if part.left else _not_sent
+                    end = failures.unanswered if part.left else _not_sent
                     sent.answer.set_exception(end(self._address))
                 else:
                     first = min(first, sent.deadline)
@@ -260,16 +259,6 @@ def _not_sent(address: str) -> AttemptError:
     return AttemptError(
         "safe",
         DeadlineError(f"the deadline passed before {address} was asked; nothing was done"),
-        unreachable=True,
-    )
-
-
-def _unanswered(address: str) -> AttemptError:
-    return AttemptError(
-        "unknown",
-        UnansweredError(
-            f"{address} did not answer in time; it may be done, so read before trying again"
-        ),
         unreachable=True,
     )
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import AsyncGenerator, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from operator import attrgetter
-from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar, overload
+from typing import TYPE_CHECKING, Any, Final, Generic, TypedDict, TypeVar, Unpack, overload
 
 from google.protobuf.field_mask_pb2 import FieldMask
 from google.protobuf.message import Message
@@ -56,6 +56,16 @@ class RecordChange(Generic[R]):
     token: bytes = b""
     #: Of a `RESYNC`: the reason.
     reason: str = ""
+
+
+class DoOptions(TypedDict, total=False):
+    """What a verb may be told beside its items."""
+
+    #: The fields that an update changes.
+    mask: FieldMask | None
+    #: A command with what it says beside its items.
+    like: Message | None
+    timeout_s: float | None
 
 
 class Records(Generic[R]):
@@ -136,26 +146,11 @@ class Records(Generic[R]):
 
     @overload
     async def do(
-        self,
-        verb: str,
-        item: Message | str | bytes,
-        /,
-        answer: type[A],
-        *,
-        like: Message | None = None,
-        timeout_s: float | None = None,
+        self, verb: str, item: Message | str | bytes, /, answer: type[A], **more: Unpack[DoOptions]
     ) -> A: ...
     @overload
     async def do(
-        self,
-        verb: str,
-        item: Message | str | bytes,
-        /,
-        answer: None = None,
-        *,
-        mask: FieldMask | None = None,
-        like: Message | None = None,
-        timeout_s: float | None = None,
+        self, verb: str, item: Message | str | bytes, /, **more: Unpack[DoOptions]
     ) -> Message | None: ...
     @overload
     async def do(
@@ -163,11 +158,7 @@ class Records(Generic[R]):
         verb: str,
         items: Iterable[Message] | list[str] | list[bytes],
         /,
-        answer: None = None,
-        *,
-        mask: FieldMask | None = None,
-        like: Message | None = None,
-        timeout_s: float | None = None,
+        **more: Unpack[DoOptions],
     ) -> BatchReply: ...
     async def do(
         self,

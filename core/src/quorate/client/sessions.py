@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Sequence
 from contextlib import suppress
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, TypeVar
 
 from google.protobuf.message import Message
@@ -80,14 +81,12 @@ class Session:
         self._room.clear()
 
 
+@dataclass(frozen=True, slots=True, eq=False)
 class Operation:
     """One command of a session."""
 
-    __slots__ = ("sequence", "session")
-
-    def __init__(self, session: Session, sequence: int) -> None:
-        self.session: Final = session
-        self.sequence: Final = sequence
+    session: Session
+    sequence: int
 
     def stamp(self) -> Stamp:
         """Return its stamp, which identifies the same operation in every attempt."""
@@ -172,18 +171,16 @@ def _failed(opening: asyncio.Task[Session]) -> bool:
     return opening.cancelled() or opening.exception() is not None
 
 
+@dataclass(frozen=True, eq=False)
 class NamedSession:
     """A session of one shard; the caller numbers its operations."""
 
-    def __init__(
-        self, commands: Commands, number: int, group: str, shard_key: bytes, timeout_s: float
-    ) -> None:
-        self._commands: Final = commands
-        self.number: Final = number
-        self.group: Final = group
-        #: One of the shard's keys, by which it is found again.
-        self.shard_key: Final = shard_key
-        self._timeout_s: Final = timeout_s
+    _commands: Commands
+    number: int
+    group: str
+    #: One of the shard's keys, by which it is found again.
+    shard_key: bytes
+    _timeout_s: float
 
     async def execute(
         self,
@@ -206,13 +203,13 @@ class NamedSession:
         )
 
 
+@dataclass(frozen=True, eq=False)
 class NamedSessions:
     """Opens, seals and closes sessions by their names. A name belongs to one shard."""
 
-    def __init__(self, client: AsyncClient, commands: Commands, timeout_s: float) -> None:
-        self._client: Final = client
-        self._commands: Final = commands
-        self._timeout_s: Final = timeout_s
+    _client: AsyncClient
+    _commands: Commands
+    _timeout_s: float
 
     async def open(
         self, group: str, shard_key: bytes, name: str, *, timeout_s: float | None = None

@@ -41,8 +41,8 @@ class SyncNodeCalls(Blocking[NodeCalls]):
     stream = iterating(NodeCalls.stream)
 
 
-class FencedClient(Blocking[AsyncClient]):
-    """A client with a fence on every write."""
+class _Writer(Blocking[AsyncClient]):
+    """What a client with a fence and one without have in common."""
 
     def __init__(self, thread: LoopThread, q: AsyncClient) -> None:
         super().__init__(thread, q)
@@ -59,7 +59,11 @@ class FencedClient(Blocking[AsyncClient]):
         return SyncRecords(self.thread, self.asynchronous.records(resource))
 
 
-class Client(Blocking[AsyncClient]):
+class FencedClient(_Writer):
+    """A client with a fence on every write."""
+
+
+class Client(_Writer):
     """A cluster, for any number of threads at a time.
 
     A thread of its own runs an `AsyncClient`; a call waits for it. In a thread that runs an event
@@ -89,15 +93,12 @@ class Client(Blocking[AsyncClient]):
             tracer_provider=tracer_provider,
         )
         super().__init__(LoopThread(), q)
-        #: Pairs of keys and values.
-        self.kv: Final = SyncKv(self.thread, q.kv)
         #: The brokers of the cluster.
         self.brokers: Final = SyncBrokers(self.thread, q.brokers)
         #: Exactly-once sessions that outlive this client, by their names.
         self.sessions: Final = SyncNamedSessions(self.thread, q.sessions)
 
     def __repr__(self) -> str:
-        """Name the endpoints, and the cluster once a node of it has answered."""
         return repr(self.asynchronous).replace("AsyncClient", "Client", 1)
 
     def __enter__(self) -> Self:
@@ -106,8 +107,6 @@ class Client(Blocking[AsyncClient]):
     def __exit__(self, *_: object) -> None:
         self.close()
 
-    execute = blocking(AsyncClient.execute)
-    execute_all = blocking(AsyncClient.execute_all)
     call = blocking(AsyncClient.call)
     stream = iterating(AsyncClient.stream)
     watch = iterating(AsyncClient.watch)
@@ -123,12 +122,6 @@ class Client(Blocking[AsyncClient]):
             return self.asynchronous.likely_shard(group, shard_key)
 
         return self.thread.run(look())
-
-    def records(self, resource: Resource[R]) -> SyncRecords[R]:
-        """Return the rows of a resource that a plugin declares."""
-        from quorate.client.records import SyncRecords
-
-        return SyncRecords(self.thread, self.asynchronous.records(resource))
 
     def lock(
         self, name: str, /, **options: Unpack[LockOptions]
@@ -147,9 +140,9 @@ class Client(Blocking[AsyncClient]):
         return self._coordination().lease(place, ttl_s=ttl_s, owner=owner)
 
     def _coordination(self) -> SyncCoordination:
-        from quorate.client.coordination import sync_coordination_of
+        from quorate.client.coordination import installed
 
-        return sync_coordination_of(self)
+        return installed().synchronous(self)
 
     def close(self) -> None:
         """End everything; calls of other threads that are under way raise `ClosedError`."""

@@ -114,7 +114,6 @@ class Topology:
     # What is known.
 
     def __repr__(self) -> str:
-        """Name the endpoints, and the cluster once a node of it has answered."""
         known = f"cluster {self._cluster_id.hex()}" if self._cluster_id else "not connected"
         return f"{','.join(self._endpoints)}, {known}"
 
@@ -207,7 +206,6 @@ class Topology:
         raise failed or AttemptError("safe", self._silent())
 
     def _good_until(self) -> float:
-        """Return the time until which a topology learned now is fresh."""
         now = asyncio.get_running_loop().time()
         return float("inf") if self._follows else now + _FRESH_S
 

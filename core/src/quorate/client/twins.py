@@ -87,6 +87,11 @@ class LoopThread:
                 return
             if not self._thread.is_alive():
                 self._closed = True
+                # In a thread, as a loop may run in this one.
+                end = self._loop.run_until_complete
+                ending = threading.Thread(target=end, args=(_end_others(),), daemon=True)
+                ending.start()
+                ending.join()
                 self._loop.close()
                 return
             try:

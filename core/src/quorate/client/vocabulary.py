@@ -42,16 +42,13 @@ class InstalledCommands(Mapping[type[Message], "Command[Any]"]):
     """
 
     def __getitem__(self, message: type[Message]) -> Command[Any]:
-        """Return the declaration of a command."""
         found = _commands(_owners(message.__module__)).get(message)
         return _commands()[message] if found is None else found
 
     def __iter__(self) -> Iterator[type[Message]]:
-        """Yield the messages of all commands."""
         return iter(_commands())
 
     def __len__(self) -> int:
-        """Return how many there are."""
         return len(_commands())
 
 
@@ -142,7 +139,6 @@ def _replies(names: frozenset[str]) -> Mapping[type[Message], type[Message]]:
 
 
 def _why_none(message: Message) -> str:
-    """Return why a message cannot be executed, and the fix."""
     name, package = message.DESCRIPTOR.full_name, message.DESCRIPTOR.file.package
     messages = {each.message: plugin for plugin in _declared() for each in plugin.commands}
     owner = messages.get(type(message))

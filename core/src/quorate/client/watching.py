@@ -93,12 +93,12 @@ def _as_pair(change: WatchedChange) -> WatchedChange:
 ALIASES: Final = {"kv": Alias("kv.pairs", _as_pair)}
 
 
+@dataclass(eq=False)
 class Watching:
     """Opens watches on any node."""
 
-    def __init__(self, topology: Topology, connections: Connections) -> None:
-        self._topology: Final = topology
-        self._connections: Final = connections
+    _topology: Topology
+    _connections: Connections
 
     async def watch(
         self,
@@ -165,7 +165,6 @@ class _Course:
         self._listed = bool(token)
 
     def changes(self, response: WatchResponse) -> list[WatchedChange]:
-        """Return the changes in a response, and advance the token."""
         changes = [
             WatchedChange(
                 kind=_KINDS.get(event.kind, ChangeKind.PUT),

@@ -1,6 +1,7 @@
 """The types of settings, and the error for settings that contradict each other."""
 
-from typing import Annotated, Final
+import re
+from typing import Annotated, Any, Final
 
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints
 from pydantic_core import PydanticCustomError
@@ -24,7 +25,20 @@ def clash(what: str, fix: str, *keys: tuple[str, ...]) -> PydanticCustomError:
     return PydanticCustomError(CLASH, "{what}", {"what": what, "fix": fix, "keys": keys})
 
 
-class Section(BaseModel):
-    """The base of every core section: frozen, and without unknown keys."""
+def unwrapped(text: str) -> str:
+    """Return a text with each paragraph on one line."""
+    return re.sub(r"(?<!\n)\n(?!\n)", " ", text)
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
+
+class Section(BaseModel):
+    """The base of every core section: frozen, and without unknown keys.
+
+    The docstring below a setting describes it.
+    """
+
+    model_config = ConfigDict(extra="forbid", frozen=True, use_attribute_docstrings=True)
+
+    @classmethod
+    def __pydantic_init_subclass__(cls, **_: Any) -> None:
+        for field in cls.model_fields.values():
+            field.description = field.description and unwrapped(field.description)

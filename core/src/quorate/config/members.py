@@ -42,44 +42,35 @@ Workers = Annotated[int | Literal["auto"], BeforeValidator(_check_workers)]
 class NodeSection(Section):
     """This process: its name, its addresses and its data directory."""
 
-    name: Name = Field(default="node1", description="Name of this node, unique in the cluster.")
-    host: Host = Field(
-        default="127.0.0.1",
-        description="Address that the node listens on, for gRPC, HTTP and other nodes.",
-    )
-    port: Port = Field(
-        default=7401,
-        description="TCP port of gRPC, for clients and other nodes.",
-    )
+    name: Name = "node1"
+    """Name of this node, unique in the cluster."""
+    host: Host = "127.0.0.1"
+    """Address that the node listens on, for gRPC, HTTP and other nodes."""
+    port: Port = 7401
+    """TCP port of gRPC, for clients and other nodes."""
     http_port: Port = Field(
         default=7401 + HTTP_PORT_DISTANCE,
         description="TCP port of metrics and health over HTTP. Not set: `port` plus "
         f"{HTTP_PORT_DISTANCE}.",
     )
-    peer_port: Annotated[int, Field(ge=0, le=65535)] = Field(
-        default=0,
-        description="TCP port for connections from other nodes, which learn it over gRPC; 0: any "
-        "free port. Set it if there is a firewall between the nodes.",
-    )
-    reflection: bool = Field(
-        default=False,
-        description="Serve gRPC reflection, which tools such as grpcurl need.",
-    )
-    dir: Path = Field(
-        default=Path("quorate-data"),
-        description="Directory of the log and the shards' databases; a relative path starts at the "
-        "working directory.",
-    )
-    machine: Name | None = Field(
-        default=None,
-        description="Name of the machine that the node runs on: in groups with `replicas`, no two "
-        "replicas of a shard are placed on one machine. Not set: a machine of its own.",
-    )
-    zone: Name | None = Field(
-        default=None,
-        description="Failure domain of the machine, such as a rack or a data centre: the replicas "
-        "of a shard are spread over zones.",
-    )
+    peer_port: Annotated[int, Field(ge=0, le=65535)] = 0
+    """TCP port for connections from other nodes, which learn it over gRPC; 0: any free port. Set it
+    if there is a firewall between the nodes.
+    """
+    reflection: bool = False
+    """Serve gRPC reflection, which tools such as grpcurl need."""
+    dir: Path = Path("quorate-data")
+    """Directory of the log and the shards' databases; a relative path starts at the working
+    directory.
+    """
+    machine: Name | None = None
+    """Name of the machine that the node runs on: in groups with `replicas`, no two replicas of a
+    shard are placed on one machine. Not set: a machine of its own.
+    """
+    zone: Name | None = None
+    """Failure domain of the machine, such as a rack or a data centre: the replicas of a shard are
+    spread over zones.
+    """
     workers: Workers = Field(
         default=1,
         description="Processes on this machine, each a member of the cluster with a core and ports "
@@ -153,23 +144,19 @@ class NodeSection(Section):
 class ClusterSection(Section):
     """The cluster that this node belongs to, and how it is founded."""
 
-    token: SecretStr = Field(
-        default=SecretStr(DEFAULT_TOKEN),
-        min_length=1,
-        description="Shared by all nodes of a cluster and by no other cluster; "
-        '`{ file = "..." }` names a file with it.',
-    )
-    initial_members: Mapping[Name, Address] = Field(
-        default_factory=dict,
-        description='Nodes that found the cluster, each as name = "host:port"; the same on every '
-        "one of them. Read once, when the cluster is founded.",
-    )
-    join: Mapping[Name, Address] = Field(
-        default_factory=dict,
-        description='Nodes of an existing cluster, each as name = "host:port": a node with an '
-        "empty directory waits until `quorate member add` adds it, and never founds a cluster. "
-        "Cannot be combined with `initial_members`.",
-    )
+    token: SecretStr = Field(default=SecretStr(DEFAULT_TOKEN), min_length=1)
+    """Shared by all nodes of a cluster and by no other cluster; `{ file = "..." }` names a file
+    with it.
+    """
+    initial_members: Mapping[Name, Address] = Field(default_factory=dict)
+    """Nodes that found the cluster, each as name = "host:port"; the same on every one of them. Read
+    once, when the cluster is founded.
+    """
+    join: Mapping[Name, Address] = Field(default_factory=dict)
+    """Nodes of an existing cluster, each as name = "host:port": a node with an empty directory
+    waits until `quorate member add` adds it, and never founds a cluster. Cannot be combined with
+    `initial_members`.
+    """
 
     @field_validator("join")
     @classmethod
@@ -203,35 +190,27 @@ class ClusterSection(Section):
 class GroupSection(Section):
     """A Raft group: its number of shards, and the replicas of each."""
 
-    shards: Annotated[int, Field(ge=1, le=SLOTS)] | None = Field(
-        default=None,
-        description="Shards that the group is founded with; later the replicated slot map decides. "
-        "Not set: the number that its plugin declares.",
-    )
-    replicas: Annotated[int, Field(ge=1, le=MOST_REPLICAS)] | None = Field(
-        default=None,
-        description="Replicas of each shard, each on another machine; the same on every node. Not "
-        "set: a replica on every node.",
-    )
-    split_above_rows: PositiveInt | None = Field(
-        default=None,
-        description="Split a shard with more rows automatically. This and the following settings "
-        "should be the same on every node. Not set: no limit.",
-    )
-    split_above_bytes: PositiveInt | None = Field(
-        default=None,
-        description="Split a shard with more bytes of rows automatically. Not set: no limit.",
-    )
-    split_above_writes: PositiveInt | None = Field(
-        default=None,
-        description="Split a shard with more writes per second, averaged over `split_pause_s`, "
-        "automatically. Not set: no limit.",
-    )
-    split_pause_s: Annotated[float, Field(gt=0)] = Field(
-        default=300,
-        description="Interval in seconds between checks of the rows and writes of a shard, and so "
-        "between its automatic splits.",
-    )
-    most_shards: Annotated[int, Field(ge=1, le=SLOTS)] = Field(
-        default=64, description="Shards of the group at which automatic splits stop."
-    )
+    shards: Annotated[int, Field(ge=1, le=SLOTS)] | None = None
+    """Shards that the group is founded with; later the replicated slot map decides. Not set: the
+    number that its plugin declares.
+    """
+    replicas: Annotated[int, Field(ge=1, le=MOST_REPLICAS)] | None = None
+    """Replicas of each shard, each on another machine; the same on every node. Not set: a replica
+    on every node.
+    """
+    split_above_rows: PositiveInt | None = None
+    """Split a shard with more rows automatically. This and the following settings should be the
+    same on every node. Not set: no limit.
+    """
+    split_above_bytes: PositiveInt | None = None
+    """Split a shard with more bytes of rows automatically. Not set: no limit."""
+    split_above_writes: PositiveInt | None = None
+    """Split a shard with more writes per second, averaged over `split_pause_s`, automatically. Not
+    set: no limit.
+    """
+    split_pause_s: Annotated[float, Field(gt=0)] = 300
+    """Interval in seconds between checks of the rows and writes of a shard, and so between its
+    automatic splits.
+    """
+    most_shards: Annotated[int, Field(ge=1, le=SLOTS)] = 64
+    """Shards of the group at which automatic splits stop."""

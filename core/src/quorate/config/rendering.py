@@ -1,5 +1,6 @@
 """Renders the configuration as commented TOML, and its JSON schema."""
 
+import inspect
 import textwrap
 from collections.abc import Iterator, Mapping
 from typing import Any
@@ -8,6 +9,7 @@ import tomlkit
 from pydantic import BaseModel
 from pydantic.json_schema import models_json_schema
 
+from quorate.config.fields import unwrapped
 from quorate.config.secrets import FILE
 from quorate.config.sections import CoreSections, PluginsSection
 from quorate.config.settings import PluginModels, Settings
@@ -64,12 +66,14 @@ def schema(sections: PluginModels) -> dict[str, Any]:
 
 
 def _or_in_a_file(schema: Any) -> Any:
-    """Allow a table with the name of a file in place of each secret in a schema."""
+    """Allow a table with the name of a file in place of each secret, and unwrap descriptions."""
     if isinstance(schema, list):
         return [_or_in_a_file(each) for each in schema]
     if not isinstance(schema, dict):
         return schema
     found = {name: _or_in_a_file(each) for name, each in schema.items()}
+    if isinstance(text := found.get("description"), str):
+        found["description"] = unwrapped(text)
     if found.get("format") != "password":
         return found
     return {
@@ -87,11 +91,12 @@ def _or_in_a_file(schema: Any) -> Any:
 
 
 def _section(path: tuple[str, ...], section: BaseModel) -> Iterator[str]:
-    """Yield the block of a section, then those of the sections in it."""
     values = section.model_dump(mode="json")
-    lines = [_comment(_documentation(type(section))), f"[{_header(path)}]"]
+    model = type(section)
+    header = ".".join(tomlkit.key(part).as_string() for part in path)
+    lines = [_comment(inspect.cleandoc(model.__doc__ or model.__name__)), f"[{header}]"]
     below: list[tuple[tuple[str, ...], BaseModel]] = []
-    for name, field in type(section).model_fields.items():
+    for name, field in model.model_fields.items():
         key = field.alias or name
         value = getattr(section, name)
         if isinstance(value, BaseModel):
@@ -109,14 +114,6 @@ def _section(path: tuple[str, ...], section: BaseModel) -> Iterator[str]:
     yield "\n".join(lines)
     for inner, value in below:
         yield from _section(inner, value)
-
-
-def _documentation(model: type[BaseModel]) -> str:
-    return textwrap.dedent(model.__doc__ or model.__name__).strip()
-
-
-def _header(path: tuple[str, ...]) -> str:
-    return ".".join(tomlkit.key(part).as_string() for part in path)
 
 
 def _comment(text: str) -> str:

@@ -64,7 +64,6 @@ def secrets_of(section: BaseModel) -> Iterator[str]:
 
 
 def _is_secret(annotation: object) -> bool:
-    """Return whether a setting is a secret, required or optional."""
     kinds = get_args(annotation) or (annotation,)
     return any(each in (SecretStr, SecretBytes) for each in kinds)
 

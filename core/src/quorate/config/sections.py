@@ -4,11 +4,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Final, Literal
 
-from pydantic import (
-    Field,
-    ValidationInfo,
-    field_validator,
-)
+from pydantic import Field, ValidationInfo, field_validator
 
 from quorate.config.addresses import is_loopback
 from quorate.config.fields import KIB, MIB, Name, NonNegativeInt, PositiveInt, Section, clash
@@ -18,142 +14,90 @@ from quorate.config.members import ClusterSection, GroupSection, NodeSection
 class StorageSection(Section):
     """Memory and disk of the node's databases; each value is for the whole node."""
 
-    block_cache_bytes: PositiveInt = Field(
-        default=64 * MIB, description="Memory for blocks read from disk, shared by all databases."
-    )
-    write_buffer_bytes: PositiveInt = Field(
-        default=64 * MIB,
-        description="Memory for writes not yet flushed: a quarter for the log, the rest shared by "
-        "all shards.",
-    )
-    log_tail_entries: PositiveInt = Field(
-        default=10_000, description="Applied log entries that a shard keeps for replicas that lag."
-    )
-    log_tail_bytes: PositiveInt = Field(
-        default=256_000_000, description="Limit on bytes of applied log entries that a shard keeps."
-    )
-    history_bytes: NonNegativeInt = Field(
-        default=128 * MIB,
-        description="Approximate limit on bytes of events that a shard keeps for watches, even of "
-        "events younger than five minutes; the leader's setting applies. 0: no limit.",
-    )
+    block_cache_bytes: PositiveInt = 64 * MIB
+    """Memory for blocks read from disk, shared by all databases."""
+    write_buffer_bytes: PositiveInt = 64 * MIB
+    """Memory for writes not yet flushed: a quarter for the log, the rest shared by all shards."""
+    log_tail_entries: PositiveInt = 10_000
+    """Applied log entries that a shard keeps for replicas that lag."""
+    log_tail_bytes: PositiveInt = 256_000_000
+    """Limit on bytes of applied log entries that a shard keeps."""
+    history_bytes: NonNegativeInt = 128 * MIB
+    """Approximate limit on bytes of events that a shard keeps for watches, even of events younger
+    than five minutes; the leader's setting applies. 0: no limit.
+    """
 
 
 class ScrubSection(Section):
     """The rates at which the node continuously checks its disk for damage."""
 
-    file_bytes_per_s: PositiveInt = Field(
-        default=4 * MIB,
-        description="Bytes of files to read per second and compare with their earlier checksums.",
-    )
-    row_bytes_per_s: PositiveInt = Field(
-        default=64 * KIB,
-        description="Bytes of rows, of the shards that the node leads, to compare per second with "
-        "the other replicas.",
-    )
+    file_bytes_per_s: PositiveInt = 4 * MIB
+    """Bytes of files to read per second and compare with their earlier checksums."""
+    row_bytes_per_s: PositiveInt = 64 * KIB
+    """Bytes of rows, of the shards that the node leads, to compare per second with the other
+    replicas.
+    """
 
 
 class CanarySection(Section):
     """Probes of every shard that does not rest: a write and a read, as of a client."""
 
-    period_ms: int = Field(
-        default=30_000,
-        ge=0,
-        description="Interval in ms in which each shard is probed once; at most two shards are "
-        "probed per second. 0: no probes.",
-    )
-    slow_ms: PositiveInt = Field(
-        default=2_000,
-        description="Duration of a probe, its write and read together, above which an alarm is "
-        "raised, in ms.",
-    )
+    period_ms: NonNegativeInt = 30_000
+    """Interval in ms in which each shard is probed once; at most two shards are probed per second.
+    0: no probes.
+    """
+    slow_ms: PositiveInt = 2_000
+    """Duration of a probe, its write and read together, above which an alarm is raised, in ms."""
 
 
 class RecorderSection(Section):
     """The flight recorder: the node's last minutes in the file `recorder` of its directory."""
 
-    bytes: int = Field(
-        default=16 * MIB,
-        ge=0,
-        description="Size of the flight recorder in bytes; its oldest records are overwritten. 0: "
-        "no recorder.",
-    )
+    bytes: NonNegativeInt = 16 * MIB
+    """Size of the flight recorder in bytes; its oldest records are overwritten. 0: no recorder."""
 
 
 class TracesSection(Section):
     """Traces for OpenTelemetry: the time that single calls take, over all nodes."""
 
-    endpoint: str | None = Field(
-        default=None,
-        pattern=r"^https?://[^/\s]+$",
-        description="The collector that receives the spans by OTLP over gRPC, such as "
-        "http://127.0.0.1:4317, or https:// for TLS. Not set: no traces.",
-    )
-    ratio: float = Field(
-        default=0.01,
-        ge=0,
-        le=1,
-        description="Share of calls to trace among those without a caller's sampling decision.",
-    )
-    callers: bool = Field(
-        default=True,
-        description="Follow the sampling decisions of callers. If false, `ratio` applies to all "
-        "calls.",
-    )
-    waiting_spans: PositiveInt = Field(
-        default=4_096,
-        description="Limit on spans that wait for the collector; more are dropped, and counted.",
-    )
+    endpoint: str | None = Field(default=None, pattern=r"^https?://[^/\s]+$")
+    """The collector that receives the spans by OTLP over gRPC, such as http://127.0.0.1:4317, or
+    https:// for TLS. Not set: no traces.
+    """
+    ratio: float = Field(default=0.01, ge=0, le=1)
+    """Share of calls to trace among those without a caller's sampling decision."""
+    callers: bool = True
+    """Follow the sampling decisions of callers. If false, `ratio` applies to all calls."""
+    waiting_spans: PositiveInt = 4_096
+    """Limit on spans that wait for the collector; more are dropped, and counted."""
 
 
-class TimingSection(Section):
+class TimingSection(Section, validate_default=True):
     """The timing of Raft and of the write path."""
 
-    heartbeat_ms: PositiveInt = Field(
-        default=100, description="Interval between heartbeats of a leader, in milliseconds."
-    )
-    election_min_ms: PositiveInt = Field(
-        default=500,
-        validate_default=True,
-        description="Shortest silence after which a replica calls an election, in ms.",
-    )
-    election_max_ms: PositiveInt = Field(
-        default=1_000,
-        validate_default=True,
-        description="Longest silence after which a replica calls an election, in ms.",
-    )
-    rest_ms: int = Field(
-        default=200,
-        ge=0,
-        description=(
-            "Time without commands and reads after which a shard rests, in ms: it sends no "
-            "heartbeats of its own until the next command or read. 0: shards never rest."
-        ),
-    )
-    max_linger_ms: int = Field(
-        default=3,
-        ge=0,
-        description=(
-            "Longest time, in ms, that a write waits for others to share its entry when none is in "
-            "flight, a read for others to share its round of confirmation, and a commit index for "
-            "an entry to carry it."
-        ),
-    )
-    max_behind_ms: int = Field(
-        default=25,
-        ge=0,
-        description=(
-            "Longest time that a write waits for the entry in flight before its own is made, in "
-            "ms. A busy shard thus makes fewer entries; a larger value helps if messages between "
-            "nodes take longer."
-        ),
-    )
-    write_timeout_ms: PositiveInt = Field(
-        default=30_000, description="Time after which a write times out, in milliseconds."
-    )
-    slow_write_ms: PositiveInt = Field(
-        default=1_000, description="Time after which a write is reported as slow, in milliseconds."
-    )
+    heartbeat_ms: PositiveInt = 100
+    """Interval between heartbeats of a leader, in milliseconds."""
+    election_min_ms: PositiveInt = 500
+    """Shortest silence after which a replica calls an election, in ms."""
+    election_max_ms: PositiveInt = 1_000
+    """Longest silence after which a replica calls an election, in ms."""
+    rest_ms: NonNegativeInt = 200
+    """Time without commands and reads after which a shard rests, in ms: it sends no heartbeats of
+    its own until the next command or read. 0: shards never rest.
+    """
+    max_linger_ms: NonNegativeInt = 3
+    """Longest time, in ms, that a write waits for others to share its entry when none is in flight,
+    a read for others to share its round of confirmation, and a commit index for an entry to carry
+    it.
+    """
+    max_behind_ms: NonNegativeInt = 25
+    """Longest time that a write waits for the entry in flight before its own is made, in ms. A busy
+    shard thus makes fewer entries; a larger value helps if messages between nodes take longer.
+    """
+    write_timeout_ms: PositiveInt = 30_000
+    """Time after which a write times out, in milliseconds."""
+    slow_write_ms: PositiveInt = 1_000
+    """Time after which a write is reported as slow, in milliseconds."""
 
     @field_validator("election_min_ms")
     @classmethod
@@ -220,82 +164,67 @@ _INFLIGHT_BYTES: Final = 64 * MIB
 _INFLIGHT_MESSAGES: Final = 4
 
 
-class LimitsSection(Section):
+class LimitsSection(Section, validate_default=True):
     """Limits on sizes and numbers; larger requests are refused before they are logged.
 
     For the resources that clients hold on the node, 0 is no limit.
     """
 
-    key_bytes: PositiveInt = Field(default=4 * KIB, description="Longest key, in bytes.")
-    value_bytes: PositiveInt = Field(default=1 * MIB, description="Longest value, in bytes.")
-    command_bytes: PositiveInt = Field(
-        default=4 * MIB, validate_default=True, description="Largest encoded command, in bytes."
-    )
-    grpc_message_bytes: PositiveInt = Field(
-        default=16 * MIB,
-        validate_default=True,
-        description="Largest gRPC message, received or sent, in bytes.",
-    )
-    effects_bytes: PositiveInt = Field(
-        default=16 * MIB,
-        validate_default=True,
-        description="Largest total write of one command, in bytes; a command that writes more is "
-        "refused.",
-    )
-    reply_bytes: PositiveInt = Field(
-        default=4 * MIB,
-        description="Largest answer of one command, in bytes; a command with a larger one is "
-        "refused, and writes nothing.",
-    )
-    batch_items: PositiveInt = Field(default=10_000, description="Maximum number of batch items.")
-    stream_commands: PositiveInt = Field(
-        default=10_000,
-        description="Limit on commands of one CommandService.Stream that wait for their answers; "
-        "at the limit, the stream is not read any further.",
-    )
-    stream_bytes: PositiveInt = Field(default=16 * MIB, description="The same, in bytes.")
-    named_sessions: PositiveInt = Field(
-        default=10_000,
-        description="Limit on named sessions, such as those of loads, per identity and shard.",
-    )
+    key_bytes: PositiveInt = 4 * KIB
+    """Longest key, in bytes."""
+    value_bytes: PositiveInt = 1 * MIB
+    """Longest value, in bytes."""
+    command_bytes: PositiveInt = 4 * MIB
+    """Largest encoded command, in bytes."""
+    grpc_message_bytes: PositiveInt = 16 * MIB
+    """Largest gRPC message, received or sent, in bytes."""
+    effects_bytes: PositiveInt = 16 * MIB
+    """Largest total write of one command, in bytes; a command that writes more is refused."""
+    reply_bytes: PositiveInt = 4 * MIB
+    """Largest answer of one command, in bytes; a command with a larger one is refused, and writes
+    nothing.
+    """
+    batch_items: PositiveInt = 10_000
+    """Maximum number of batch items."""
+    stream_commands: PositiveInt = 10_000
+    """Limit on commands of one CommandService.Stream that wait for their answers; at the limit, the
+    stream is not read any further.
+    """
+    stream_bytes: PositiveInt = 16 * MIB
+    """The same, in bytes."""
+    named_sessions: PositiveInt = 10_000
+    """Limit on named sessions, such as those of loads, per identity and shard."""
     connections: NonNegativeInt | None = Field(
         default=None,
         description="Limit on connections of clients; an address gets at most as many as are left "
         "for others, and connections beyond that are closed. 0: no limit. Not set: half of the "
         f"files that the process may open, and at most {CONNECTIONS}.",
     )
-    streams_per_connection: PositiveInt = Field(
-        default=10_000,
-        description="Limit on concurrent calls of a connection; further ones wait at the client.",
-    )
-    open_calls: NonNegativeInt = Field(
-        default=20_000,
-        description="Limit on concurrent calls of clients, streams and watches among them; a "
-        "caller gets at most as many as are left for others, and further calls are refused with "
-        "a retry-after. 0: no limit, here and below.",
-    )
-    open_watches: NonNegativeInt = Field(
-        default=10_000, description="The same for watches: each may hold a page of about 1 MiB."
-    )
-    open_views: NonNegativeInt = Field(
-        default=256, description="The same for views, of which there are never more than 256."
-    )
+    streams_per_connection: PositiveInt = 10_000
+    """Limit on concurrent calls of a connection; further ones wait at the client."""
+    open_calls: NonNegativeInt = 20_000
+    """Limit on concurrent calls of clients, streams and watches among them; a caller gets at most
+    as many as are left for others, and further calls are refused with a retry-after. 0: no limit,
+    here and below.
+    """
+    open_watches: NonNegativeInt = 10_000
+    """The same for watches: each may hold a page of about 1 MiB."""
+    open_views: NonNegativeInt = 256
+    """The same for views, of which there are never more than 256."""
     inflight_bytes: NonNegativeInt | None = Field(
         default=None,
         description="Limit on bytes of requests in progress and of replies not yet sent, shared in "
         f"the same way. Not set: {_INFLIGHT_BYTES}, or {_INFLIGHT_MESSAGES} times "
         "`grpc_message_bytes` if that is more.",
     )
-    idle_connection_s: NonNegativeInt = Field(
-        default=600,
-        description="Seconds after which a connection without a call is closed; one with an "
-        "incomplete first request is closed half as many seconds later. 0: never.",
-    )
-    slow_reader_s: NonNegativeInt = Field(
-        default=60,
-        description="Seconds after which a call is ended if its client reads nothing of the "
-        "reply, or has sent only part of its request. 0: never.",
-    )
+    idle_connection_s: NonNegativeInt = 600
+    """Seconds after which a connection without a call is closed; one with an incomplete first
+    request is closed half as many seconds later. 0: never.
+    """
+    slow_reader_s: NonNegativeInt = 60
+    """Seconds after which a call is ended if its client reads nothing of the reply, or has sent
+    only part of its request. 0: never.
+    """
 
     @field_validator("command_bytes")
     @classmethod
@@ -338,34 +267,23 @@ class LimitsSection(Section):
         return max(1, min(CONNECTIONS, files // 2))
 
 
-class TlsSection(Section):
+class TlsSection(Section, validate_default=True):
     """TLS: the certificates of the node, and the authorities for those of others."""
 
-    cert_file: Path | None = Field(
-        default=None, description="The node's certificate chain, a PEM file; requires `key_file`."
-    )
-    key_file: Path | None = Field(
-        default=None,
-        validate_default=True,
-        description="The private key of the certificate, a PEM file.",
-    )
-    ca_file: Path | None = Field(
-        default=None,
-        validate_default=True,
-        description="Authorities that sign the certificates of other nodes, a PEM file.",
-    )
-    client_ca_file: Path | None = Field(
-        default=None,
-        description="Further authorities that sign certificates of clients, besides `ca_file`, a "
-        "PEM file; they must not sign names of nodes.",
-    )
-    require_client_cert: bool = Field(
-        default=False,
-        description="Refuse clients without a certificate, and verify that of each calling node.",
-    )
-    insecure: bool = Field(
-        default=False, description="Allow addresses beyond loopback without TLS."
-    )
+    cert_file: Path | None = None
+    """The node's certificate chain, a PEM file; requires `key_file`."""
+    key_file: Path | None = None
+    """The private key of the certificate, a PEM file."""
+    ca_file: Path | None = None
+    """Authorities that sign the certificates of other nodes, a PEM file."""
+    client_ca_file: Path | None = None
+    """Further authorities that sign certificates of clients, besides `ca_file`, a PEM file; they
+    must not sign names of nodes.
+    """
+    require_client_cert: bool = False
+    """Refuse clients without a certificate, and verify that of each calling node."""
+    insecure: bool = False
+    """Allow addresses beyond loopback without TLS."""
 
     @field_validator("key_file")
     @classmethod
@@ -400,51 +318,42 @@ EngineName = Literal["http2", "grpcio"]
 class RpcSection(Section):
     """The server of gRPC calls."""
 
-    engine: EngineName = Field(
-        default="http2",
-        description="Implementation that serves gRPC: `http2`, the node's own, or `grpcio`, the "
-        "previous one, which the next release removes. Callers see no difference.",
-    )
+    engine: EngineName = "http2"
+    """Implementation that serves gRPC: `http2`, the node's own, or `grpcio`, the previous one,
+    which the next release removes. Callers see no difference.
+    """
 
 
 class AuditSection(Section):
     """The audit log: caller, method, key, time, address and outcome of each call."""
 
-    file: Path | None = Field(
-        default=None,
-        description="File of the audit log, a JSON object per line. Not set: no audit log.",
-    )
-    file_bytes: PositiveInt = Field(
-        default=64 * MIB, description="Size at which the file is rotated."
-    )
-    files: PositiveInt = Field(
-        default=8, description="Number of rotated files to keep; `.1` is the newest."
-    )
-    omit: tuple[str, ...] = Field(
-        default=("quorate.v1.SendHeartbeats",),
-        description="Plugins by their names, `admin`, and commands by their full names, to leave "
-        "out of the audit log.",
-    )
-    writers: bool = Field(
-        default=False,
-        description="Whether each row records its last writer, for `quorate audit writer`. The "
-        "leader's setting applies: set it on all nodes.",
-    )
+    file: Path | None = None
+    """File of the audit log, a JSON object per line. Not set: no audit log."""
+    file_bytes: PositiveInt = 64 * MIB
+    """Size at which the file is rotated."""
+    files: PositiveInt = 8
+    """Number of rotated files to keep; `.1` is the newest."""
+    omit: tuple[str, ...] = ("quorate.v1.SendHeartbeats",)
+    """Plugins by their names, `admin`, and commands by their full names, to leave out of the audit
+    log.
+    """
+    writers: bool = False
+    """Whether each row records its last writer, for `quorate audit writer`. The leader's setting
+    applies: set it on all nodes.
+    """
 
 
 class ConsoleSection(Section):
     """Actions in the console; without them it only shows the cluster."""
 
-    actions: bool = Field(
-        default=False,
-        description="Whether operators can act in the console, with the rights of their tokens; "
-        "only once the cluster authenticates callers.",
-    )
-    backup_dir: Path | None = Field(
-        default=None,
-        description="Directory on this node for backups taken in the console, each in a directory "
-        "of its own. Not set: the console takes no backups.",
-    )
+    actions: bool = False
+    """Whether operators can act in the console, with the rights of their tokens; only once the
+    cluster authenticates callers.
+    """
+    backup_dir: Path | None = None
+    """Directory on this node for backups taken in the console, each in a directory of its own. Not
+    set: the console takes no backups.
+    """
 
     @field_validator("backup_dir", mode="before")
     @classmethod
@@ -454,30 +363,21 @@ class ConsoleSection(Section):
         return backup_dir
 
 
-class AuthSection(Section):
+class AuthSection(Section, validate_default=True):
     """Authentication of callers besides certificates and stored tokens."""
 
-    root_token_file: Path | None = Field(
-        default=None,
-        description="File with an emergency token that has all rights, whatever is stored. One "
-        "word of 32 characters or more; read again when it changes, and disabled while empty.",
-    )
-    issuer_keys_file: Path | None = Field(
-        default=None,
-        description="Public keys of the issuer of JWTs: a JWK set, or a PEM file with one key.",
-    )
-    issuer: str = Field(
-        default="", description="Required claim `iss` of a JWT; set it together with the keys."
-    )
-    audience: str = Field(
-        default="",
-        validate_default=True,
-        description="Value that the claim `aud` of a JWT must be or contain; set it together with "
-        "the keys.",
-    )
-    name_claim: str = Field(
-        default="sub", min_length=1, description="The claim of a JWT that names the user."
-    )
+    root_token_file: Path | None = None
+    """File with an emergency token that has all rights, whatever is stored. One word of 32
+    characters or more; read again when it changes, and disabled while empty.
+    """
+    issuer_keys_file: Path | None = None
+    """Public keys of the issuer of JWTs: a JWK set, or a PEM file with one key."""
+    issuer: str = ""
+    """Required claim `iss` of a JWT; set it together with the keys."""
+    audience: str = ""
+    """Value that the claim `aud` of a JWT must be or contain; set it together with the keys."""
+    name_claim: str = Field(default="sub", min_length=1)
+    """The claim of a JWT that names the user."""
 
     @field_validator("audience")
     @classmethod
@@ -497,12 +397,10 @@ class AuthSection(Section):
 class PluginsSection(Section):
     """The plugins that this node serves; `[plugins.<name>]` has the settings of each."""
 
-    enabled: tuple[str, ...] = Field(
-        default=(), description="Installed plugins that this node serves."
-    )
-    retired: tuple[str, ...] = Field(
-        default=(), description="Plugins that no longer serve but still have data on disk."
-    )
+    enabled: tuple[str, ...] = ()
+    """Installed plugins that this node serves."""
+    retired: tuple[str, ...] = ()
+    """Plugins that no longer serve but still have data on disk."""
 
     @field_validator("enabled", "retired")
     @classmethod
@@ -530,11 +428,10 @@ class CoreSections(Section):
 
     node: NodeSection = NodeSection()
     cluster: ClusterSection = ClusterSection()
-    groups: Mapping[Name, GroupSection] = Field(
-        default_factory=dict,
-        description="Raft groups by name, each with its number of shards and replicas; a group "
-        "that is not named here has the shards that its plugin declares, on every node.",
-    )
+    groups: Mapping[Name, GroupSection] = Field(default_factory=dict)
+    """Raft groups by name, each with its number of shards and replicas; a group that is not named
+    here has the shards that its plugin declares, on every node.
+    """
     storage: StorageSection = StorageSection()
     timing: TimingSection = TimingSection()
     scrub: ScrubSection = ScrubSection()

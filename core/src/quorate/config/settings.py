@@ -3,7 +3,7 @@
 import re
 import tomllib
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any, Final, TypeVar
@@ -156,14 +156,7 @@ def _misplaced(problem: ConfigProblem, sections: PluginModels) -> ConfigProblem:
     """Point from `[mqtt]` to `[plugins.mqtt]`."""
     if problem.what != "unknown section" or problem.key not in sections:
         return problem
-    return ConfigProblem(
-        file=problem.file,
-        line=problem.line,
-        variable=problem.variable,
-        key=problem.key,
-        what=problem.what,
-        fix=f"did you mean [plugins.{problem.key}]?",
-    )
+    return replace(problem, fix=f"did you mean [plugins.{problem.key}]?")
 
 
 def _stray(name: str, value: object, sections: PluginModels, origins: Origins) -> ConfigProblem:

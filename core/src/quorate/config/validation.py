@@ -13,6 +13,7 @@ from quorate.config.fields import CLASH
 from quorate.config.positions import Path
 
 M = TypeVar("M", bound=BaseModel)
+V = TypeVar("V")
 
 #: Types of defaults that a message can quote.
 _SHOWABLE = (bool, int, float, str)
@@ -47,7 +48,6 @@ class ConfigError(Exception):
     """The configuration cannot be used; holds every problem that was found, in file order."""
 
     def __init__(self, problems: Iterable[ConfigProblem]) -> None:
-        """Keep the problems; the text has one line for each."""
         self.problems = tuple(sorted(problems, key=_place))
         super().__init__("\n".join(map(str, self.problems)))
 
@@ -69,16 +69,15 @@ class Origins:
 
     def knows(self, path: Path) -> bool:
         """Return whether the user has set exactly this key."""
-        return path in self.lines or self._variable(path) is not None
+        return path in self.lines or _nearest(self.variables, path) is not None
 
     def problem(self, path: Path, what: str, fix: str) -> ConfigProblem:
         """Return a problem of the key at `path`, at the nearest known place."""
-        variable = self._variable(path)
+        variable = _nearest(self.variables, path)
         if variable is None and path not in self.lines:
             beneath = (v for known, v in self.variables.items() if known[: len(path)] == path)
             variable = next(beneath, None)
-        ends = range(len(path), 0, -1)
-        line = next((self.lines[path[:end]] for end in ends if path[:end] in self.lines), None)
+        line = _nearest(self.lines, path)
         return ConfigProblem(
             file=None if variable else self.file,
             line=None if variable else line,
@@ -88,11 +87,11 @@ class Origins:
             fix=fix,
         )
 
-    def _variable(self, path: Path) -> str | None:
-        ends = range(len(path), 0, -1)
-        return next(
-            (self.variables[path[:end]] for end in ends if path[:end] in self.variables), None
-        )
+
+def _nearest(known: Mapping[Path, V], path: Path) -> V | None:
+    """Return the value of the longest beginning of a path that is known."""
+    ends = range(len(path), 0, -1)
+    return next((known[path[:end]] for end in ends if path[:end] in known), None)
 
 
 def dotted(path: Path) -> str:
@@ -202,7 +201,6 @@ def _fields(model: type[BaseModel]) -> dict[str, FieldInfo]:
 
 
 def _field(model: type[BaseModel], path: Path) -> FieldInfo | None:
-    """Return the innermost field on the path."""
     field: FieldInfo | None = None
     annotation: object = model
     for part in path:

@@ -112,11 +112,17 @@ class Driver:
         self._commit_seen = -1
         #: Committed entries that the host has not applied yet.
         self._left: list[Entry] = []
+        #: Whether the coming turn is there to apply entries, which waited until messages had left.
+        self._sends_first = False
+        #: Whether there was new input since the coming turn was scheduled.
+        self._renewed = False
         self._stopped = False
 
     def wake(self) -> None:
         """Schedule a turn, because the replica has new input."""
-        if self._turn is None and not self._stopped:
+        if self._turn is not None:
+            self._renewed = True
+        elif not self._stopped:
             self._turn = self._loop.call_soon(self._run)
 
     def call(self, act: Callable[[], T]) -> T | None:
@@ -124,33 +130,47 @@ class Driver:
 
         It stops on any error but `RefusedError`, which is the caller's.
         """
+        result = self.ask(act)
+        self.wake()
+        return result
+
+    def ask(self, act: Callable[[], T]) -> T | None:
+        """Call the replica as `call` does, without a turn."""
         if self._stopped:
             return None
         try:
-            result = act()
+            return act()
         except RefusedError:
             raise
         except Exception as error:  # noqa: BLE001 - whatever it is, the replica cannot go on
             self._stop(error)
             return None
-        self.wake()
-        return result
 
-    def tell(self, act: Callable[[], None]) -> bool:
+    def turn(self) -> None:
+        """Take a turn now, unless one is scheduled."""
+        if self._turn is not None:
+            self._renewed = True
+        elif not self._stopped:
+            self._run()
+
+    def tell(self, act: Callable[[T], None], what: T, *, alone: bool = False) -> bool:
         """Tell the replica of a message or of a sync, as `call` does; return whether a turn comes.
 
         None comes that would find nothing to do: half of what a leader hears of an entry is like
-        that, such as acknowledgements beyond the majority's.
+        that, such as acknowledgements beyond the majority's. It comes at once where the replica is
+        told nothing else with this.
         """
         if self._stopped:
             return False
         try:
-            act()
+            act(what)
             comes = self._turn is not None or not self._waits()
         except Exception as error:  # noqa: BLE001 - whatever it is, the replica cannot go on
             self._stop(error)
             return False
-        if comes:
+        if comes and alone:
+            self.turn()
+        elif comes:
             self.wake()
         return comes
 
@@ -164,6 +184,15 @@ class Driver:
             and replica.waits()
         )
 
+    def apply_again(self, seconds: float) -> None:
+        """Apply what had been applied before a crash, at once, for no longer than some seconds."""
+        began = self._loop.time()
+        try:
+            while self._apply() and self._loop.time() - began < seconds:
+                pass
+        except Exception as error:  # noqa: BLE001 - whatever it is, the replica cannot go on
+            self._stop(error)
+
     def stop(self) -> None:
         """Run no more turns."""
         self._stopped = True
@@ -174,7 +203,12 @@ class Driver:
     def _run(self) -> None:
         self._turn = None
         try:
-            self._take_turn()
+            if self._sends_first and not self._renewed:
+                self._sends_first = False
+                if self._apply():
+                    self.wake()
+            else:
+                self._take_turn()
         except Exception as error:  # noqa: BLE001 - whatever it is, the replica cannot go on
             self._stop(error)
 
@@ -183,10 +217,17 @@ class Driver:
         if replica.clock() >= replica.deadline:
             replica.tick()
         self._commit_seen = replica.commit
-        self._host.send(replica.take_messages())
+        messages = replica.take_messages()
+        self._host.send(messages)
         self._ask_sync()
+        waited, self._sends_first = self._sends_first, False
         if not self._acknowledges_first():
-            self._apply()
+            if messages and not waited and (self._left or replica.has_committed()):
+                # Others wait for these, which leave when this turn of the loop is over.
+                self._sends_first, self._renewed = True, False
+                self.wake()
+            elif self._apply():
+                self.wake()
         outcomes = replica.take_reads()
         if outcomes:
             self._host.reads(outcomes)
@@ -195,8 +236,9 @@ class Driver:
             self._host.snapshots_needed(needed)
         self._set_timer()
 
-    def _apply(self) -> None:
-        replica = self.replica
+    def _apply(self) -> bool:
+        """Have entries applied; return whether there are more, and the host goes on."""
+        replica, goes_on = self.replica, False
         entries = self._left
         if entries:
             # A snapshot may have replaced some of them.
@@ -207,12 +249,12 @@ class Driver:
             self._left = entries[count:]
             if count:
                 replica.applied_to(entries[count - 1].index)
-                if self._left or replica.has_committed():
-                    self.wake()
+                goes_on = bool(self._left) or replica.has_committed()
         else:
             self._left = entries
         if not self._left and (not entries or not replica.has_committed()):
             self._applied_at = replica.log.synced_sequence
+        return goes_on
 
     def _acknowledges_first(self) -> bool:
         """Whether a follower's entries wait to be applied until its sync has ended.
@@ -238,8 +280,13 @@ class Driver:
         self._alarm = self._alarms.set(max(0.0, due - self.replica.clock()), self._ring)
 
     def _ring(self, alarm: int) -> None:
-        if alarm == self._alarm:
-            self._alarm, self._timer_due = None, float("inf")
+        if alarm != self._alarm:
+            return
+        self._alarm, self._timer_due = None, float("inf")
+        if self.replica.clock() < self.replica.deadline:
+            # It moved later, as that of a commit index does with each entry.
+            self._set_timer()
+        else:
             self.wake()
 
     def _stop(self, error: Exception) -> None:

@@ -26,6 +26,21 @@ ROLE_NAMES: Final = {FOLLOWER: "follower", CANDIDATE: "candidate", LEADER: "lead
 
 _PREFIX: Final = "_SyncObj__"
 
+#: PySyncObj's private names of the state, and ours, which are read with each message.
+_STATE: Final = {
+    "__raftState": "role",
+    "__raftCurrentTerm": "term",
+    "__votedForNodeId": "voted_for",
+    "__raftLeader": "leader",
+    "__raftCommitIndex": "commit",
+    "__raftLastApplied": "applied",
+    "__raftElectionDeadline": "election_deadline",
+    "__newAppendEntriesTime": "heartbeat_deadline",
+    "__noopIDx": "noop_index",
+    "__raftLog": "log",
+    "__transport": "outbox",
+}
+
 #: What this replica takes from PySyncObj as it is: construction, state, seams and accessors.
 KEPT: Final = (
     "__getCurrentLogIndex",
@@ -72,15 +87,6 @@ def mangled(name: str) -> str:
     return name.replace("__", _PREFIX, 1) if name.startswith("__") else name
 
 
-def _state(name: str) -> Any:
-    attribute = mangled(name)
-
-    def write(self: object, value: object) -> None:
-        setattr(self, attribute, value)
-
-    return property(operator.attrgetter(attribute), write)
-
-
 class Outbox(pysyncobj.transport.Transport):
     """PySyncObj's transport seam: holds messages until the writes they depend on are durable."""
 
@@ -113,21 +119,19 @@ class Outbox(pysyncobj.transport.Transport):
 class Inherited(pysyncobj.SyncObj):
     """PySyncObj's state and accessors, and none of its decisions."""
 
-    role: int = _state("__raftState")
-    term: int = _state("__raftCurrentTerm")
-    voted_for: Peer | None = _state("__votedForNodeId")
-    leader: Peer | None = _state("__raftLeader")
-    commit: int = _state("__raftCommitIndex")
-    applied: int = _state("__raftLastApplied")
-    election_deadline: float = _state("__raftElectionDeadline")
-    heartbeat_deadline: float = _state("__newAppendEntriesTime")
+    role: int
+    term: int
+    voted_for: Peer | None
+    leader: Peer | None
+    commit: int
+    applied: int
+    election_deadline: float
+    #: PySyncObj's constructor looks at every attribute before it has set this one.
+    heartbeat_deadline: float = 0.0
     #: The first index of this term: reads and membership changes wait for its commit.
-    noop_index: int | None = _state("__noopIDx")
-    log: RaftLog = _state("__raftLog")
-    outbox: Outbox = _state("__transport")
-
-    #: Its constructor looks at every attribute before it has set this one.
-    _SyncObj__newAppendEntriesTime = 0.0
+    noop_index: int | None
+    log: RaftLog
+    outbox: Outbox
 
     def __init_subclass__(cls) -> None:
         for name, method in list(vars(cls).items()):
@@ -170,12 +174,22 @@ def _standing_in(name: str) -> Callable[..., Any]:
     return stand_in
 
 
+def _alias(name: str) -> property:
+    def write(self: object, value: object) -> None:
+        setattr(self, name, value)
+
+    return property(operator.attrgetter(name), write)
+
+
 def _close(name: str) -> Callable[..., NoReturn]:
     def closed(self: object, *arguments: object, **named: object) -> NoReturn:
         raise NotOfferedError(f"{name} of PySyncObj is not offered; see docs/explanation/consensus")
 
     return closed
 
+
+for _private, _public in _STATE.items():
+    setattr(Inherited, mangled(_private), _alias(_public))
 
 # What this replica does not support: it proposes bytes to leaders only, changes whole
 # configurations, takes snapshots out of band, and has no thread. `@replaces` opens again what a

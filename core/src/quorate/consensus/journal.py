@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import NamedTuple, Protocol
+from typing import Final, NamedTuple, Protocol
 
 from quorate.consensus.messages import Entry, Peer
 
@@ -14,12 +14,12 @@ class HardState(NamedTuple):
     voted_for: Peer | None
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True, unsafe_hash=True)
 class Position:
-    """A place in the log."""
+    """A place in the log. It never changes; a frozen class takes three times as long to make."""
 
-    index: int
-    term: int
+    index: Final[int]
+    term: Final[int]
 
 
 class Journal(Protocol):
@@ -45,6 +45,13 @@ class Journal(Protocol):
     def written(self) -> int:
         """The number of this shard's newest write; 0 before the first one."""
 
+    @property
+    def applied(self) -> int:
+        """An index up to which entries were committed and applied before it was opened.
+
+        It may be behind the last one that `note_applied` was given, and beyond `last`.
+        """
+
     def term_of(self, index: int) -> int | None:
         """Return the term at an index, the sentinel's too; None where the log holds nothing."""
 
@@ -68,6 +75,9 @@ class Journal(Protocol):
 
     def save_hard_state(self, state: HardState) -> None:
         """Write the hard state."""
+
+    def note_applied(self, index: int) -> None:
+        """Note that the durable entries up to an index were committed and applied."""
 
 
 class JournalDamagedError(Exception):

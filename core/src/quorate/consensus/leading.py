@@ -6,6 +6,7 @@ from quorate.consensus.hibernation import Hibernation
 from quorate.consensus.inherited import LEADER, replaces
 from quorate.consensus.membership import Configuration
 from quorate.consensus.messages import (
+    CONFIG,
     Append,
     AppendReply,
     Entry,
@@ -20,7 +21,7 @@ from quorate.consensus.messages import (
     TimeoutNow,
     weight,
 )
-from quorate.consensus.progress import Mode, Progress
+from quorate.consensus.progress import PROBE, REPLICATE, SNAPSHOT, Progress
 from quorate.consensus.reads import Asker, ReadOutcome
 from quorate.consensus.refusals import ReplicaStoppedError
 from quorate.consensus.status import Proposed
@@ -46,7 +47,7 @@ class Leading(Hibernation):
         self._gap, self._appended_at = now - self._appended_at, now
         entry = Entry(self.log.last.index + 1, self.term, kind, payload)
         self.log.append([entry])
-        if kind is EntryKind.CONFIG:
+        if kind is CONFIG:
             self._configuration_changed()
         return Proposed(entry.index, entry.term)
 
@@ -54,12 +55,14 @@ class Leading(Hibernation):
     def send_appends(self) -> None:
         """Send each follower the entries that it can take, and every follower the commit index."""
         untold: list[Progress] = []
+        #: By the first entry: followers that stand at the same place are sent the same.
+        made: dict[int, tuple[Append, int]] = {}
         commit, last_index = self.commit, self.log.last.index
         for follower in self._followers.values():
-            if follower.mode is Mode.REPLICATE and follower.next > last_index:
+            if follower.mode is REPLICATE and follower.next > last_index:
                 sent = False
             else:
-                sent = self._send_to(follower)
+                sent = self._send_to(follower, made)
             if not sent and follower.sent_commit < commit and follower.sent_commit < follower.match:
                 untold.append(follower)
         self._tell_commit(untold)
@@ -80,30 +83,36 @@ class Leading(Hibernation):
             for follower in untold:
                 self._send_heartbeat(follower)
 
-    def _send_to(self, follower: Progress) -> bool:
-        if follower.mode is Mode.SNAPSHOT:
+    def _send_to(self, follower: Progress, made: dict[int, tuple[Append, int]]) -> bool:
+        if follower.mode is SNAPSHOT:
             return False
         if self.log.term_of(follower.next - 1) is None:
             follower.await_snapshot(self.log.first_index)
             self._snapshots_needed.append(follower.peer)
             return False
-        if follower.mode is Mode.PROBE:
+        if follower.mode is PROBE:
             if follower.asked:
                 return False
             follower.asked = True
-            self._send_append(follower, ())
+            self._send_append(follower, self._append_after(follower.next - 1, ()))
             return True
         sent, last_index = False, self.log.last.index
-        while follower.next <= last_index and self._has_room(follower):
-            entries = self.log.slice(follower.next, last_index, self.limits.append_bytes)
-            self._send_append(follower, tuple(entries))
+        while (first := follower.next) <= last_index and self._has_room(follower):
+            if (found := made.get(first)) is None:
+                entries = self.log.slice(first, last_index, self.limits.append_bytes)
+                append = self._append_after(first - 1, tuple(entries))
+                found = made[first] = append, sum(map(weight, entries))
+            append, size = found
+            follower.sent(first - 1 + len(append.entries), size, self.clock())
+            self.entry_bytes_sent += size
+            self._send_append(follower, append)
             sent = True
         return sent
 
     def _has_all(self, follower: Progress) -> bool:
         """Whether a follower was sent all entries, and was or will be sent the commit index."""
         return (
-            follower.mode is Mode.REPLICATE
+            follower.mode is REPLICATE
             and follower.next > self.log.last.index
             and (
                 follower.sent_commit >= min(self.commit, follower.match)
@@ -114,19 +123,17 @@ class Leading(Hibernation):
     def _has_room(self, follower: Progress) -> bool:
         return not follower.inflight or follower.inflight_bytes < self.limits.inflight_bytes
 
-    def _send_append(self, follower: Progress, entries: tuple[Entry, ...]) -> None:
-        prev = follower.next - 1
+    def _append_after(self, prev: int, entries: tuple[Entry, ...]) -> Append:
         prev_term = self.log.term_of(prev)
         if prev_term is None:
             raise ReplicaStoppedError(
                 f"the log has no term at index {prev}", "report this: it must never happen"
             )
-        if entries:
-            size = sum(map(weight, entries))
-            follower.sent(entries[-1].index, size, self.clock())
-            self.entry_bytes_sent += size
-        follower.sent_commit = self.commit
-        self._send(follower.peer, Append(prev, prev_term, entries, self.commit))
+        return Append(prev, prev_term, entries, self.commit)
+
+    def _send_append(self, follower: Progress, append: Append) -> None:
+        follower.sent_commit = append.commit
+        self._send(follower.peer, append)
 
     def _on_append_reply(self, source: Peer, reply: AppendReply) -> None:
         follower = self._followers.get(source)
@@ -137,7 +144,7 @@ class Leading(Hibernation):
             return
         if reply.success:
             self._acknowledged(follower, reply.match)
-            if follower.mode is not Mode.REPLICATE and self._holds_enough(follower):
+            if follower.mode is not REPLICATE and self._holds_enough(follower):
                 follower.replicate()
             return
         if reply.prev_index == follower.match:
@@ -152,9 +159,9 @@ class Leading(Hibernation):
 
     def _is_rejected(self, follower: Progress, reply: AppendReply) -> bool:
         """Whether a rejection answers the last probe and not an earlier one."""
-        if follower.mode is Mode.PROBE:
+        if follower.mode is PROBE:
             return follower.match < reply.prev_index == follower.next - 1
-        return follower.mode is Mode.REPLICATE and reply.prev_index >= follower.match
+        return follower.mode is REPLICATE and reply.prev_index >= follower.match
 
     def _step_back(self, reply: AppendReply) -> int:
         """Where to probe next: at the first index of the conflicting term, never after it."""
@@ -165,7 +172,8 @@ class Leading(Hibernation):
             if follower.awaited_snapshot_came and not self._holds_enough(follower):
                 # The log was compacted past the snapshot during the transfer: send another one.
                 follower.probe(follower.match + 1)
-            self._advance_commit()
+            if match > self.commit:
+                self._advance_commit()
             self._try_handover()
 
     # Commitment (sections 5.3 and 5.4.2).
@@ -220,9 +228,9 @@ class Leading(Hibernation):
         if self.role != LEADER or follower is None or reply.match > self.log.last.index:
             return
         self._acknowledged(follower, reply.match)
-        if follower.mode is Mode.PROBE:
+        if follower.mode is PROBE:
             follower.asked = False
-        elif follower.mode is Mode.SNAPSHOT and self._holds_enough(follower):
+        elif follower.mode is SNAPSHOT and self._holds_enough(follower):
             follower.replicate()
         follower.round = max(follower.round, reply.round)
         self._confirm_reads()
@@ -286,7 +294,7 @@ class Leading(Hibernation):
 
     def _needs_nothing(self, follower: Progress) -> bool:
         return self._is_silent(follower) or (
-            follower.mode is Mode.REPLICATE
+            follower.mode is REPLICATE
             and follower.match == self.commit
             and follower.sent_commit >= self.commit
         )
@@ -396,7 +404,7 @@ class Leading(Hibernation):
 
     def _has_caught_up(self, peer: Peer) -> bool:
         follower = self._followers.get(peer)
-        if follower is None or follower.mode is not Mode.REPLICATE:
+        if follower is None or follower.mode is not REPLICATE:
             return False
         return self.log.last.index - follower.match <= self.limits.promotion_lag_entries
 

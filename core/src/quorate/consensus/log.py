@@ -1,14 +1,14 @@
 """A replica's log over its journal: cached entries, durability and configurations."""
 
 from collections import deque
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Final, NamedTuple
 
 import pysyncobj.journal
 
 from quorate.consensus.journal import HardState, Journal, Position
 from quorate.consensus.membership import Configuration
-from quorate.consensus.messages import Entry, EntryKind, Peer, weight
+from quorate.consensus.messages import CONFIG, Entry, Peer, weight
 
 
 class Stored(NamedTuple):
@@ -64,6 +64,8 @@ class RaftLog(pysyncobj.journal.Journal):
         if not self._tail or first < self._tail[0].index:
             return self.journal.read(first, last, max_bytes)
         offset = first - self._tail[0].index
+        if first == last:
+            return self._tail[offset : offset + 1]
         taken: list[Entry] = []
         room = max_bytes
         for position in range(offset, min(offset + last - first + 1, len(self._tail))):
@@ -99,14 +101,16 @@ class RaftLog(pysyncobj.journal.Journal):
     def append(self, entries: Sequence[Entry]) -> None:
         """Append entries."""
         # First: an invalid configuration must not reach the disk.
-        configurations = list(_configurations(entries))
+        configurations = _configurations(entries)
         self.journal.append(entries)
-        self.last = Position(entries[-1].index, entries[-1].term)
+        last = entries[-1]
+        self.last = Position(last.index, last.term)
         self._tail.extend(entries)
         self._tail_weight += sum(map(weight, entries))
-        self._unsynced.append((self.journal.written, entries[-1].index))
+        self._unsynced.append((self.journal.written, last.index))
         self._configurations += configurations
-        self._bound_tail()
+        if self._tail_weight > self._tail_bytes:
+            self._bound_tail()
 
     def truncate_from(self, index: int) -> None:
         """Drop the entries at and above an index, and the configurations among them."""
@@ -176,8 +180,6 @@ class RaftLog(pysyncobj.journal.Journal):
             first = entries[-1].index + 1
 
     def _bound_tail(self) -> None:
-        if self._tail_weight <= self._tail_bytes:
-            return
         # Half at a time, so that cutting the list costs little per entry.
         drop = 0
         while self._tail_weight > self._tail_bytes // 2 and drop < len(self._tail) - 1:
@@ -210,7 +212,9 @@ class RaftLog(pysyncobj.journal.Journal):
         """The node's log belongs to the node."""
 
 
-def _configurations(entries: Sequence[Entry]) -> Iterator[tuple[int, Configuration]]:
-    for entry in entries:
-        if entry.kind is EntryKind.CONFIG:
-            yield entry.index, Configuration.decode(entry.payload)
+def _configurations(entries: Sequence[Entry]) -> list[tuple[int, Configuration]]:
+    return [
+        (entry.index, Configuration.decode(entry.payload))
+        for entry in entries
+        if entry.kind is CONFIG
+    ]

@@ -18,6 +18,12 @@ class Mode(Enum):
     SNAPSHOT = "snapshot"
 
 
+#: The member of an enumeration is looked up by a call, and these are asked for with each message.
+PROBE: Final = Mode.PROBE
+REPLICATE: Final = Mode.REPLICATE
+SNAPSHOT: Final = Mode.SNAPSHOT
+
+
 class Progress:
     """One follower. `next` advances as entries are sent, and goes back only to `match + 1`."""
 
@@ -39,7 +45,7 @@ class Progress:
 
     def __init__(self, peer: Peer, next_index: int, now: float) -> None:
         self.peer: Final = peer
-        self.mode = Mode.PROBE
+        self.mode = PROBE
         #: The last index that the follower is known to hold durably.
         self.match = 0
         #: It has refused what follows `match` since, and may have lost what it held: its
@@ -85,25 +91,26 @@ class Progress:
         if advanced:
             self.match = match
             self.moved_at = now
-        self.next = max(self.next, self.match + 1)
+        if self.next <= self.match:
+            self.next = self.match + 1
         return advanced
 
     def replicate(self) -> None:
         """The logs match up to `match`: send what follows."""
-        self._enter(Mode.REPLICATE, self.match + 1)
+        self._enter(REPLICATE, self.match + 1)
 
     def probe(self, next_index: int) -> None:
         """Probe for the matching index again; what was in flight is lost."""
-        self._enter(Mode.PROBE, max(self.match + 1, next_index))
+        self._enter(PROBE, max(self.match + 1, next_index))
 
     def await_snapshot(self, next_index: int) -> None:
         """Send nothing until the follower holds a snapshot up to at least `next_index - 1`."""
-        self._enter(Mode.SNAPSHOT, next_index)
+        self._enter(SNAPSHOT, next_index)
 
     @property
     def awaited_snapshot_came(self) -> bool:
         """Whether the follower acknowledged the snapshot that it waited for."""
-        return self.mode is Mode.SNAPSHOT and self.match >= self.next - 1
+        return self.mode is SNAPSHOT and self.match >= self.next - 1
 
     def _enter(self, mode: Mode, next_index: int) -> None:
         self.mode, self.asked, self.next = mode, False, next_index

@@ -5,11 +5,14 @@ output is messages to send, entries to apply and safe reads. Raft's decisions ar
 has them: `electing`, `leading` and `following`, over one `state`.
 """
 
+from typing import Final
+
 from quorate.consensus.electing import Electing
 from quorate.consensus.inherited import CANDIDATE, FOLLOWER, LEADER, ROLE_NAMES, replaces
 from quorate.consensus.journal import Position
 from quorate.consensus.membership import Configuration
 from quorate.consensus.messages import (
+    COMMAND,
     Append,
     AppendReply,
     Body,
@@ -28,7 +31,7 @@ from quorate.consensus.messages import (
     VoteReply,
     Wakeup,
 )
-from quorate.consensus.progress import Mode
+from quorate.consensus.progress import PROBE, REPLICATE, SNAPSHOT
 from quorate.consensus.reads import Asker, ReadOutcome
 from quorate.consensus.refusals import (
     ChangeRefusedError,
@@ -39,6 +42,10 @@ from quorate.consensus.refusals import (
 )
 from quorate.consensus.state import Handover
 from quorate.consensus.status import FollowerStatus, Proposed, ReplicaStatus
+
+#: Tuples: a union would be made anew with each message.
+_ANSWERS: Final = (AppendReply, HeartbeatReply, Hibernating)
+_OF_VOTES: Final = (RequestVote, VoteReply)
 
 
 class Replica(Electing):
@@ -65,10 +72,6 @@ class Replica(Electing):
             self._draw_election_deadline()
         self.election_deadline += delay_s
 
-    def receive(self, message: Message) -> None:
-        """Process a message of a peer; an invalid one is refused and counted."""
-        self.on_message(message.source, message)
-
     def tick(self) -> None:
         """Handle timeouts; call it at `deadline`."""
         self.on_time()
@@ -79,7 +82,11 @@ class Replica(Electing):
         if self.resting:
             return min((until for _, until in self._forwarded_reads.values()), default=float("inf"))
         if self.role == LEADER:
-            due = min(self.heartbeat_deadline, self._news_due, self._round_due)
+            due = self.heartbeat_deadline
+            if self._news_due < due:
+                due = self._news_due
+            if self._round_due < due:
+                due = self._round_due
             return min(due, self._handover.deadline) if self._handover else due
         if not self._forwarded_reads:
             return self.election_deadline
@@ -91,7 +98,7 @@ class Replica(Electing):
             raise NotLeaderError(self.leader if self.leader != self.me else None)
         if len(payload) > self.limits.entry_bytes:
             raise EntryTooLargeError(len(payload), self.limits.entry_bytes)
-        return self._append_own(EntryKind.COMMAND, payload)
+        return self._append_own(COMMAND, payload)
 
     def change_membership(self, configuration: Configuration) -> Proposed:
         """Append a new configuration, one change at a time; raises `ChangeRefusedError`."""
@@ -149,16 +156,16 @@ class Replica(Electing):
             if follower.peer.node != node:
                 continue
             self._wake()
-            if follower.mode is Mode.REPLICATE:
+            if follower.mode is REPLICATE:
                 follower.probe(follower.match + 1)
-            elif follower.mode is Mode.PROBE:
+            elif follower.mode is PROBE:
                 # Only a probe was in flight; its index is still the best guess.
                 follower.probe(follower.next)
 
     def snapshot_given_up(self, node: str) -> None:
         """Record that a snapshot did not reach a node, which may need another."""
         for follower in self._followers.values():
-            if follower.peer.node == node and follower.mode is Mode.SNAPSHOT:
+            if follower.peer.node == node and follower.mode is SNAPSHOT:
                 follower.probe(follower.match + 1)
 
     def snapshot_installed(self, position: Position, configuration: Configuration) -> bool:
@@ -229,7 +236,7 @@ class Replica(Electing):
 
     def has_committed(self) -> bool:
         """Whether there are entries to apply."""
-        return self._delivered < self._may_apply_to()
+        return self._delivered < self.commit and self._delivered < self._may_apply_to()
 
     def take_committed(self, max_bytes: int) -> list[Entry]:
         """Return the next entries to apply: committed, and durable here."""
@@ -279,44 +286,36 @@ class Replica(Electing):
 
     # Messages: membership and terms (section 5.1).
 
-    @replaces("__onMessageReceived")
-    def on_message(self, source: Peer, message: Message) -> None:
-        """Refuse strangers, compare terms, then process the body."""
+    def receive(self, message: Message) -> None:
+        """Process a message of a peer; an invalid one is refused and counted."""
+        source = message.source
         reason = self._stranger(message)
         if reason is not None:
             self.refused[source, reason] += 1
             return
         if self.resting:
             self._wake_for(message)
-        body = message.body
-        asks_ahead = isinstance(body, RequestVote | VoteReply) and body.pre
-        if message.term > self.term and not (asks_ahead and _stands_ahead(body)):
-            if isinstance(body, RequestVote) and not body.transfer and self._has_leader():
-                self._send(source, VoteReply(False, body.pre, message.term))
-                return
-            self._step_down(message.term, None)
-        elif message.term < self.term:
-            self._answer_stale(message)
+        if message.term != self.term and not self._takes_term(message):
             return
-        follower = self._followers.get(source)
-        if follower is not None and isinstance(body, AppendReply | HeartbeatReply | Hibernating):
+        body = message.body
+        if isinstance(body, _ANSWERS) and (follower := self._followers.get(source)) is not None:
             # Only answers count: a candidate is not in contact with this leader.
             follower.last_seen_at = self.clock()
         match body:
+            case AppendReply():
+                self._on_append_reply(source, body)
+            case Append():
+                self._follow(source)
+                self._on_append(source, body)
+            case HeartbeatReply():
+                self._on_heartbeat_reply(source, body)
+            case Heartbeat():
+                self._follow(source)
+                self._on_heartbeat(source, body)
             case RequestVote():
                 self._on_request_vote(source, message.term, body)
             case VoteReply():
                 self._on_vote_reply(source, body)
-            case Append():
-                self._follow(source)
-                self._on_append(source, body)
-            case AppendReply():
-                self._on_append_reply(source, body)
-            case Heartbeat():
-                self._follow(source)
-                self._on_heartbeat(source, body)
-            case HeartbeatReply():
-                self._on_heartbeat_reply(source, body)
             case TimeoutNow():
                 self._on_timeout_now(source)
             case ReadRequest():
@@ -330,6 +329,25 @@ class Replica(Electing):
                 self._on_rests(source, body)
             case Wakeup():
                 self._on_wake(source)
+
+    @replaces("__onMessageReceived")
+    def on_message(self, _: Peer, message: Message) -> None:
+        """Process a message."""
+        self.receive(message)
+
+    def _takes_term(self, message: Message) -> bool:
+        """Adopt a later term of a message, or answer an older one; whether to process it."""
+        body = message.body
+        if message.term < self.term:
+            self._answer_stale(message)
+            return False
+        if isinstance(body, _OF_VOTES) and body.pre and _stands_ahead(body):
+            return True
+        if isinstance(body, RequestVote) and not body.transfer and self._has_leader():
+            self._send(message.source, VoteReply(False, body.pre, message.term))
+            return False
+        self._step_down(message.term, None)
+        return True
 
     def _stranger(self, message: Message) -> str | None:
         """Return why a message is refused, as misaddressed or not from a member, or None.

@@ -10,7 +10,7 @@ from quorate.consensus.inherited import Inherited, replaces
 from quorate.consensus.journal import Journal
 from quorate.consensus.log import RaftLog, Stored
 from quorate.consensus.membership import Configuration
-from quorate.consensus.messages import Body, Message, Peer
+from quorate.consensus.messages import Body, Message, Peer, new
 from quorate.consensus.progress import Progress
 from quorate.consensus.reads import ReadOutcome, ReadRounds
 from quorate.consensus.refusals import ReplicaStoppedError
@@ -95,7 +95,8 @@ class State(Inherited):
             )
         super().__init__(me, log)
         self.applied = applied
-        self.commit = applied
+        # What was applied before a crash was committed, and needs no leader to be applied again.
+        self.commit = max(applied, min(journal.applied, log.last.index))
         self._draw_election_deadline()
         self._configuration_changed()
 
@@ -130,11 +131,14 @@ class State(Inherited):
         """Record that the store holds every entry up to an index."""
         if index > self.applied:
             self.applied = index
+            self.log.journal.note_applied(index)
             self.log.forget_configurations(index)
 
     def _send(self, target: Peer, body: Body, needs: int = 0, *, term: int | None = None) -> None:
         """Enqueue a message until the term, and the write that it depends on, are durable."""
-        message = Message(
-            self.me, target, self.term if term is None else term, self.log.configuration_index, body
+        log = self.log
+        message = new(
+            Message,
+            (self.me, target, self.term if term is None else term, log.configuration_index, body),
         )
-        self.outbox.hold(message, max(needs, self.log.state_sequence))
+        self.outbox.hold(message, max(needs, log.state_sequence))

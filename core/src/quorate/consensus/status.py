@@ -1,17 +1,18 @@
 """The status of replicas and proposals."""
 
 from dataclasses import dataclass
+from typing import Final
 
 from quorate.consensus.membership import Configuration
 from quorate.consensus.messages import Peer
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True, unsafe_hash=True)
 class Proposed:
     """The position of a proposal in the log, where it may still be overwritten."""
 
-    index: int
-    term: int
+    index: Final[int]
+    term: Final[int]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -90,12 +90,8 @@ class Places:
 
     def held(self, node: str) -> list[ShardId]:
         """Return the placed shards with a replica on a node, those that leave it included."""
-        leaving = [each.shard for each in self.moving if _names(each.source, node)]
+        leaving = [each.shard for each in self.moving if each.source and each.source.node == node]
         return sorted({*(each.shard for each in self.shards if node in each.nodes), *leaving})
-
-
-def _names(member: ShardMember | None, node: str) -> bool:
-    return member is not None and member.node == node
 
 
 class Placement:

@@ -61,15 +61,13 @@ class ControllerStatus:
     progress: str = ""
 
 
+@dataclass(slots=True, eq=False)
 class ControllerCounters:
     """Counts a controller's runs on this node over all terms and shards."""
 
-    __slots__ = ("failures", "runs")
-
-    def __init__(self) -> None:
-        #: Completed runs.
-        self.runs = 0
-        self.failures = 0
+    #: Completed runs.
+    runs: int = 0
+    failures: int = 0
 
 
 class Runner(Background):
@@ -307,11 +305,9 @@ class _Post:
 
     @property
     def failures(self) -> int:
-        """Number of failures in a row."""
         return self._backoff.failures
 
     def status(self) -> ControllerStatus:
-        """Return the status."""
         return ControllerStatus(
             name=self.controller.name,
             shard=ShardId(self.ref.group, self.ref.shard),

@@ -173,7 +173,6 @@ class _Term:
         self._rests_until = float("-inf")
 
     def tasks(self) -> list[asyncio.Task[None]]:
-        """Return the tasks that propose."""
         return [line.task for line in self._lines if line.task is not None]
 
     def next_s(self) -> Iterator[tuple[str, float]]:
@@ -191,7 +190,6 @@ class _Term:
         return rests
 
     def look(self) -> None:
-        """Start to propose if something is due."""
         now_ms = self._now_ms()
         self._propose_ripe(now_ms)
         wait_s = min((line.wait_s(now_ms) for line in self._lines), default=REST_S)
@@ -218,7 +216,6 @@ class _Term:
         return self._shard.leads and self._shard.term == self.ref.term
 
     async def _work(self, line: _Line) -> None:
-        """Propose due keys, batch by batch."""
         timer = line.timer
         while True:
             await self._calls_first()

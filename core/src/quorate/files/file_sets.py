@@ -6,6 +6,7 @@ import asyncio
 import logging
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 from typing import Final, ParamSpec, Protocol, TypeVar
@@ -63,26 +64,17 @@ class FilePeers(Protocol):
         """Return the durably applied index of a node's replica; 0: it has none."""
 
 
+@dataclass(eq=False)
 class FileSets(Background):
     """Receives files, has them installed, and removes them afterwards."""
 
-    def __init__(
-        self,
-        node: str,
-        catalog: Catalog,
-        replica: Callable[[ShardId], Shard | None],
-        staged: StagedFiles,
-        peers: FilePeers,
-        loop: asyncio.AbstractEventLoop,
-    ) -> None:
-        super().__init__(loop)
-        self._node: Final = node
-        self._catalog: Final = catalog
-        self._replica: Final = replica
-        self._staged: Final = staged
-        self._peers: Final = peers
-        #: One part is written at a time, which leaves the disk to the log.
-        self._writing: Final = asyncio.Lock()
+    _node: str
+    _catalog: Catalog
+    _replica: Callable[[ShardId], Shard | None]
+    _staged: StagedFiles
+    _peers: FilePeers
+    #: One part is written at a time, which leaves the disk to the log.
+    _writing: asyncio.Lock = field(default_factory=asyncio.Lock, init=False)
 
     async def stop(self) -> None:
         """Stop removing files that are not needed any more, and close all files."""

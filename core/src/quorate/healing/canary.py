@@ -74,7 +74,10 @@ class Canary(Background):
 
     async def _run(self) -> None:
         while self._period_s:
-            shards = [each for each in self._shards.slot_map.all() if self._is_active(each)]
+            known = self._shards.slot_map.all()
+            # One that was merged into another has no answer to come.
+            self._said.intersection_update(known)
+            shards = [each for each in known if self._is_active(each)]
             if self._shards.level(CORE) < CHECKED_FROM:
                 shards.clear()
             for shard in shards:

@@ -10,15 +10,13 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections import deque
-from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, field
 from typing import Final
 
-from google.protobuf.message import Message
-
-from quorate.plugin import Invalid, Rejected
 from quorate.plugin.shard_id import ShardId
-from quorate.shards.refusals import NotProposedError, OutcomeUnknownError, UnreadableError
+from quorate.shards.refusals import REFUSALS
 from quorate.shards.shard.shard import Shard
+from quorate.shards.steps import Submit
 from quorate.shards.timing import Background, every
 from quorate.storage.data.shard_data import ShardData
 from quorate.storage.engine.port import EngineError
@@ -38,11 +36,6 @@ _KEPT: Final = 7 / 8
 #: Maximum bytes and entries to count in one turn of the loop.
 _TURN_BYTES: Final = 1 << 20
 _TURN_ENTRIES: Final = 1_000
-
-_PASSING: Final = (NotProposedError, OutcomeUnknownError, UnreadableError, Rejected, Invalid)
-
-#: Proposes one of core's own commands to a shard.
-Submit = Callable[[ShardId, Message], Awaitable[object]]
 
 
 class EventBytes:
@@ -92,18 +85,15 @@ class EventBytes:
         return last
 
 
+@dataclass(eq=False)
 class EventHistories(Background):
     """Counts the events of the shards that the node leads, and trims those above the bound."""
 
-    def __init__(
-        self, shards: NodeShards, submit: Submit, loop: asyncio.AbstractEventLoop, most: int
-    ) -> None:
-        super().__init__(loop)
-        self._shards: Final = shards
-        self._submit: Final = submit
-        self._most: Final = most
-        #: By shard that is led here.
-        self.sizes: Final[dict[ShardId, EventBytes]] = {}
+    _shards: NodeShards
+    _submit: Submit
+    _most: int
+    #: By shard that is led here.
+    sizes: dict[ShardId, EventBytes] = field(default_factory=dict, init=False)
 
     async def _run(self) -> None:
         if self._most:
@@ -134,5 +124,5 @@ class EventHistories(Background):
             # It was closed, or replaced by a snapshot.
             _log.debug("events of shard %s cannot be counted: %s", shard.id, error)
             self.sizes.pop(shard.id, None)
-        except _PASSING as error:
+        except REFUSALS as error:
             _log.debug("events of shard %s are not trimmed now: %s", shard.id, error)

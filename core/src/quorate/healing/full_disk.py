@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import asyncio
 import logging
 from collections.abc import Callable
 from contextlib import suppress
+from dataclasses import dataclass, field
 from typing import Final
 
 from quorate.consensus.refusals import RefusedError
@@ -20,6 +20,7 @@ _LOOK_S: Final = 0.25
 _AT_ONCE: Final = 100
 
 
+@dataclass(eq=False)
 class FullDisk(Background):
     """Transfers leaderships away from a full disk, as long as a majority has room.
 
@@ -28,19 +29,11 @@ class FullDisk(Background):
     leaders brings the leaderships back.
     """
 
-    def __init__(
-        self,
-        shards: NodeShards,
-        shortage: Callable[[], str | None],
-        is_full: Callable[[str], bool],
-        loop: asyncio.AbstractEventLoop,
-    ) -> None:
-        super().__init__(loop)
-        self._shards: Final = shards
-        self._shortage: Final = shortage
-        self._is_full: Final = is_full
-        #: Whether the disk was short of space at the last look.
-        self._short = False
+    _shards: NodeShards
+    _shortage: Callable[[], str | None]
+    _is_full: Callable[[str], bool]
+    #: Whether the disk was short of space at the last look.
+    _short: bool = field(default=False, init=False)
 
     async def _run(self) -> None:
         failed = "cannot hand over leaderships while the disk is nearly full; trying again"

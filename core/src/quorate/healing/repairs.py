@@ -10,20 +10,17 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Final
 
 from quorate.consensus.messages import Peer
-from quorate.consensus.refusals import RefusedError
-from quorate.plugin import Rejected
 from quorate.plugin.shard_id import METADATA, ShardId
-from quorate.shards.refusals import NotProposedError, OutcomeUnknownError, UnreadableError
-from quorate.shards.shard.leader_transfer import heir_of
+from quorate.shards.refusals import REFUSALS
+from quorate.shards.shard.leader_transfer import give_away
 from quorate.shards.shard.shard import Shard
 from quorate.shards.steps import Submit
-from quorate.shards.timing import Background, end, pause, until_beat
+from quorate.shards.timing import Background, end, until_beat
 from quorate.shards.topology_rows import is_placed, replicas_of
 from quorate.topology.replicas.census import Census
 from quorate.topology.replicas.node_shards import NodeShards
@@ -33,9 +30,6 @@ _log = logging.getLogger(__name__)
 
 #: Interval between attempts at the next step of each repair.
 _LOOK_S: Final = 0.5
-
-#: Transient errors.
-_PASSING: Final = (NotProposedError, OutcomeUnknownError, UnreadableError, Rejected)
 
 
 @dataclass(slots=True)
@@ -52,10 +46,12 @@ class Damage:
 
     def __str__(self) -> str:
         where = "this node" if self.shard is None else f"shard {self.shard}"
-        text = f"{where} was found damaged at {_time(self.found_at_ms)}: {self.what}"
+        found_at = datetime.fromtimestamp(self.found_at_ms // 1_000, UTC).isoformat()
+        text = f"{where} was found damaged at {found_at}: {self.what}"
         return f"{text.rstrip('.')}; {self.state}"
 
 
+@dataclass(eq=False)
 class Repairs(Background):
     """Fences the damaged replicas of this node, and repairs them step by step.
 
@@ -63,30 +59,21 @@ class Repairs(Background):
     is started again continues it. `record` gets a line for the audit log.
     """
 
-    def __init__(
-        self,
-        shards: NodeShards,
-        census: Census,
-        submit: Submit,
-        loop: asyncio.AbstractEventLoop,
-        *,
-        wall_ms: Callable[[], int],
-        record: Callable[[Mapping[str, object]], None] = lambda fields: None,
-    ) -> None:
-        super().__init__(loop)
-        #: Damage found since the node started.
-        self.damage: Final[list[Damage]] = []
-        self._shards: Final = shards
-        self._census: Final = census
-        self._submit: Final = submit
-        self._wall_ms: Final = wall_ms
-        self._record: Final = record
-        #: The repairs under way.
-        self._open: Final[dict[ShardId, Damage]] = {}
-        self._fencing: Final[dict[ShardId, asyncio.Task[None]]] = {}
-        #: The shards whose notes were read.
-        self._known: Final = set[ShardId]()
-        shards.on_damage = self._stopped
+    _shards: NodeShards
+    _census: Census
+    _submit: Submit
+    _wall_ms: Callable[[], int]
+    _record: Callable[[Mapping[str, object]], None]
+    #: Damage found since the node started.
+    damage: list[Damage] = field(default_factory=list, init=False)
+    #: The repairs under way.
+    _open: dict[ShardId, Damage] = field(default_factory=dict, init=False)
+    _fencing: dict[ShardId, asyncio.Task[None]] = field(default_factory=dict, init=False)
+    #: The shards whose notes were read.
+    _known: set[ShardId] = field(default_factory=set, init=False)
+
+    def __post_init__(self) -> None:
+        self._shards.on_damage = self._stopped
 
     async def stop(self) -> None:
         """Stop repairing; open repairs stay unfinished."""
@@ -140,10 +127,7 @@ class Repairs(Background):
     async def _fence(self, shard: Shard, error: Exception) -> None:
         until = self._loop.time() + 2 * shard.settings.timing.election_max_s
         try:
-            while shard.leads and (heir := heir_of(shard)) and self._loop.time() < until:
-                with suppress(RefusedError):
-                    shard.transfer(heir)
-                await pause(self._loop, 0.02)
+            await give_away(shard, self._loop, until)
         finally:
             del self._fencing[shard.id]
             shard.fail(error)
@@ -167,7 +151,7 @@ class Repairs(Background):
                     continue
                 try:
                     await self._step(shard, row, damage)
-                except _PASSING as error:
+                except REFUSALS as error:
                     _log.info("the repair of shard %s waits: %s", shard, error)
             await until_beat(self._loop, _LOOK_S)
 
@@ -195,7 +179,7 @@ class Repairs(Background):
         elif (replica := self._shards.replica(shard)) is None:
             if len(members) < 2:
                 damage.state = "it was the only replica: recover the shard, or restore a backup"
-            elif not self._led_elsewhere(shard):
+            elif (led := self._census.leader(shard)) is None or led[1] == me.node:
                 damage.state = "its replica here is fenced; the repair waits for a leader"
             else:
                 # The shard's own members count, not the ones that this replica knows.
@@ -222,15 +206,7 @@ class Repairs(Background):
             getattr(command, "from").CopyFrom(out)
         await self._submit(METADATA, command)
 
-    def _led_elsewhere(self, shard: ShardId) -> bool:
-        led = self._census.leader(shard)
-        return led is not None and led[1] != self._shards.me.node
-
 
 def _votes(replica: Shard, me: Peer) -> bool:
     configuration = replica.configuration
     return configuration is not None and me in configuration.voters
-
-
-def _time(at_ms: int) -> str:
-    return datetime.fromtimestamp(at_ms / 1_000, UTC).isoformat(timespec="seconds")

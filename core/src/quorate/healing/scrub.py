@@ -10,7 +10,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections import Counter
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Final
 from weakref import WeakKeyDictionary
@@ -21,10 +21,10 @@ from quorate.apply import checks
 from quorate.apply.levels import CHECKED_FROM, CORE
 from quorate.apply.outcomes import RowsDifferError
 from quorate.healing.repairs import Repairs
-from quorate.plugin import Invalid, Rejected
 from quorate.plugin.shard_id import ShardId
-from quorate.shards.refusals import NotProposedError, OutcomeUnknownError, UnreadableError
+from quorate.shards.refusals import REFUSALS
 from quorate.shards.shard.shard import Shard
+from quorate.shards.steps import Submit
 from quorate.shards.timing import end, pause, until_beat
 from quorate.storage.data.digest import of_range
 from quorate.storage.engine.port import DamagedError, Engine, EngineError
@@ -44,11 +44,6 @@ _TURN_BYTES: Final = 1 << 20
 _PATIENCE_S: Final = 30.0
 _LOOK_S: Final = 0.25
 
-_PASSING: Final = (NotProposedError, OutcomeUnknownError, UnreadableError, Rejected, Invalid)
-
-#: Proposes one of core's own commands to a shard.
-Submit = Callable[[ShardId, Message], Awaitable[object]]
-
 
 @dataclass(frozen=True, slots=True)
 class _Own:
@@ -60,46 +55,37 @@ class _Own:
     until: float
 
 
+@dataclass(eq=False)
 class Scrub:
     """Scrubs the files of the node and the rows that it leads, each at a bounded rate.
 
     Shards at rest are not woken: their files are read, and their rows checked once they are
-    written again. `log_damaged` gets damage of the log that all shards share.
+    written again. `_log_damaged` gets damage of the log that all shards share.
     """
 
-    def __init__(
-        self,
-        shards: NodeShards,
-        repairs: Repairs,
-        submit: Submit,
-        log: Engine,
-        loop: asyncio.AbstractEventLoop,
-        *,
-        file_bytes_per_s: int,
-        row_bytes_per_s: int,
-        log_damaged: Callable[[Exception], None],
-    ) -> None:
+    _shards: NodeShards
+    _repairs: Repairs
+    _submit: Submit
+    _log: Engine
+    _loop: asyncio.AbstractEventLoop
+    _file_bytes_per_s: int
+    _row_bytes_per_s: int
+    _log_damaged: Callable[[Exception], None]
+
+    def __post_init__(self) -> None:
         #: Bytes of files read, passes over all files, and checks of rows that were decided.
         self.file_bytes = 0
         self.passes = 0
         self.checks = 0
         #: Shards whose replicas differ while no majority of them agrees.
-        self.problems: Final[dict[ShardId, str]] = {}
-        self._shards: Final = shards
-        self._repairs: Final = repairs
-        self._submit: Final = submit
-        self._log: Final = log
-        self._loop: Final = loop
-        self._file_bytes_per_s: Final = file_bytes_per_s
-        self._row_bytes_per_s: Final = row_bytes_per_s
-        self._log_damaged: Final = log_damaged
+        self.problems: dict[ShardId, str] = {}
         #: By open database: another one may have different files of the same names.
-        self._sums: Final = WeakKeyDictionary[Engine, FileSums]()
+        self._sums = WeakKeyDictionary[Engine, FileSums]()
         #: Checks that are not decided yet, and the start of the next one of each shard.
-        self._own: Final[dict[ShardId, _Own]] = {}
-        self._next: Final[dict[ShardId, tuple[str, bytes]]] = {}
-        self._reporting: Final = set[asyncio.Task[None]]()
-        self._tasks: Final[list[asyncio.Task[None]]] = []
+        self._own: dict[ShardId, _Own] = {}
+        self._next: dict[ShardId, tuple[str, bytes]] = {}
+        self._reporting = set[asyncio.Task[None]]()
+        self._tasks: list[asyncio.Task[None]] = []
 
     def start(self) -> None:
         """Start to scrub."""
@@ -175,10 +161,8 @@ class Scrub:
 
     async def _begin(self, shard: Shard) -> None:
         family, key = self._next.get(shard.id, ("", b""))
-        try:
-            await self._submit(shard.id, CheckRows(family=family, key=key, bytes=RANGE_BYTES))
-        except _PASSING as error:
-            _log.debug("shard %s is not checked now: %s", shard.id, error)
+        check = CheckRows(family=family, key=key, bytes=RANGE_BYTES)
+        await self._try(shard.id, check, "shard %s is not checked now: %s")
 
     def digest(self, shard: Shard, check: CheckRows) -> None:
         """Read the rows of a check that a replica has just applied, and report their digest."""
@@ -190,15 +174,16 @@ class Scrub:
         until = self._loop.time() + _PATIENCE_S
         self._own[shard.id] = _Own(check.index, found, end_, until)
         report = ReportRows(index=check.index, node=self._shards.me.node, digest=found)
-        task = self._loop.create_task(self._report(shard.id, report))
+        failed = "shard %s does not learn what was found here: %s"
+        task = self._loop.create_task(self._try(shard.id, report, failed))
         self._reporting.add(task)
         task.add_done_callback(self._reporting.discard)
 
-    async def _report(self, shard: ShardId, report: ReportRows) -> None:
+    async def _try(self, shard: ShardId, command: Message, failed: str) -> None:
         try:
-            await self._submit(shard, report)
-        except _PASSING as error:
-            _log.debug("shard %s does not learn what was found here: %s", shard, error)
+            await self._submit(shard, command)
+        except REFUSALS as error:
+            _log.debug(failed, shard, error)
 
     def _decide(self, name: ShardId) -> None:
         """Compare the reports of a check, once enough have arrived or the time is up."""

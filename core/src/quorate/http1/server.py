@@ -216,10 +216,8 @@ class HttpConnection(asyncio.Protocol):
                 self._send(h11.InformationalResponse(status_code=100, headers=[]))
         except h11.RemoteProtocolError as error:
             self._answer_early(error.error_status_hint, f"this is not HTTP/1.1: {error}\n")
-        except _TooLargeError as error:
-            self._answer_early(413, f"{error}\n")
-        except _NoRoomError as error:
-            self._answer_early(429, f"{error}\n")
+        except _RefusedError as error:
+            self._answer_early(error.status, f"{error}\n")
 
     def _begin(self, head: h11.Request) -> None:
         self._head = head
@@ -231,16 +229,13 @@ class HttpConnection(asyncio.Protocol):
 
     def _count(self, size: int) -> None:
         """Count the bytes of a request, as far as they are known: all of them, or its chunks."""
-        self._check_size(size)
-        self._counted = size
-        room = self._server.room
-        if room is not None and (why := room.take(self, size)) is not None:
-            raise _NoRoomError(why)
-
-    def _check_size(self, size: int) -> None:
-        most = self._server.limits.body_bytes
+        most, room = self._server.limits.body_bytes, self._server.room
         if size > most:
-            raise _TooLargeError(f"a body of {size} bytes; at most {most} are allowed: send less")
+            text = f"a body of {size} bytes; at most {most} are allowed: send less"
+            raise _RefusedError(413, text)
+        self._counted = size
+        if room is not None and (why := room.take(self, size)) is not None:
+            raise _RefusedError(429, why)
 
     def _answer_early(self, status: int, text: str) -> None:
         """Answer a request that did not arrive as a whole, and close the connection."""
@@ -331,12 +326,12 @@ class HttpConnection(asyncio.Protocol):
             await self._writable
 
 
-class _TooLargeError(Exception):
-    """The body of a request is too large."""
+class _RefusedError(Exception):
+    """The body of a request is too large, or there is no room for it."""
 
-
-class _NoRoomError(Exception):
-    """There is no room for a request."""
+    def __init__(self, status: int, text: str) -> None:
+        super().__init__(text)
+        self.status: Final = status
 
 
 def _request(head: h11.Request, body: bytearray, peer: str) -> HttpRequest:

@@ -509,7 +509,7 @@ class Connection:
     ) -> None:
         if end - at != 4:
             raise ConnectionFault(ErrorCode.FRAME_SIZE_ERROR, "WINDOW_UPDATE has four bytes")
-        more = frames.number(content[at:end]) & 0x7FFFFFFF
+        more = frames.number_at(content, at) & 0x7FFFFFFF
         if not number:
             if not more:
                 raise ConnectionFault(ErrorCode.PROTOCOL_ERROR, "a window grows by nothing")

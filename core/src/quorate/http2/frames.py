@@ -74,6 +74,12 @@ def number(payload: bytes | memoryview) -> int:
     return found
 
 
+def number_at(content: bytes | memoryview, at: int) -> int:
+    """Return the integer of four bytes at a place."""
+    found: int = _NUMBER.unpack_from(content, at)[0]
+    return found
+
+
 def window_update(stream: int, more: int) -> bytes:
     """Return a frame that lets the other end send more."""
     return frame(WINDOW_UPDATE, 0, stream, _NUMBER.pack(more))

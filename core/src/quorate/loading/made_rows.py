@@ -2,21 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from google.protobuf.message import Message
 
 from quorate.apply.layers import Layer
 from quorate.apply.program import Program
-from quorate.apply.txn import ShardTxn
+from quorate.apply.txn import NOTHING, ShardTxn
 from quorate.plugin import Rejected
 from quorate.plugin.advanced import ColumnLoad
 from quorate.plugin.catalog import Catalog
 from quorate.storage.events import EventRow
 from quorate.storage.families import COUNTS, DEADLINE_KEYS, DEADLINES, SEQUENCES
 from quorate.v1.batch_pb2 import BatchReply
-from quorate.v1.files_pb2 import FactRow, OpenFilesResponse
+from quorate.v1.files_pb2 import OpenFilesResponse
 
 #: The rows of a family by key, as a shard stores them.
 MadeRows = dict[bytes, bytes]
@@ -26,32 +26,6 @@ _DEADLINES: Final = frozenset({DEADLINES, DEADLINE_KEYS})
 
 class DuplicateKeyError(Exception):
     """Two items have the same row."""
-
-
-class _Facts:
-    """The rows that handlers read and the load does not change."""
-
-    def __init__(self, facts: Iterable[FactRow]) -> None:
-        self._rows: Final[dict[str, dict[bytes, bytes]]] = {}
-        for each in facts:
-            self._rows.setdefault(each.family, {})[each.key] = each.value
-
-    def get(self, family: str, key: bytes) -> bytes | None:
-        """Return the value of a key, or None."""
-        return self._rows.get(family, {}).get(key)
-
-    def get_many(self, family: str, keys: list[bytes]) -> list[bytes | None]:
-        """Return the values of keys in their order."""
-        rows = self._rows.get(family)
-        return [None] * len(keys) if rows is None else [rows.get(key) for key in keys]
-
-    def iterate(
-        self, family: str, start: bytes, end: bytes | None, *, reverse: bool = False
-    ) -> Iterator[tuple[bytes, bytes]]:
-        """Return the rows with `start <= key < end` in order."""
-        rows = self._rows.get(family, {})
-        keys = sorted(rows, reverse=reverse)
-        return ((key, rows[key]) for key in keys if start <= key and (end is None or key < end))
 
 
 class RowMaker:
@@ -73,7 +47,10 @@ class RowMaker:
         self._handler: Final = program.handlers[opened.set.command]
         self._shard: Final = shard
         self._family: Final = family
-        self._facts: Final = _Facts(opened.facts)
+        #: The rows that handlers read and the load does not change.
+        self._facts: Final = Layer(NOTHING)
+        for each in opened.facts:
+            self._facts.put(each.family, each.key, each.value)
         #: The families of rows that belong to a slot.
         self._of_slots: Final = _DEADLINES | {
             name

@@ -21,13 +21,7 @@ from quorate.node.issuer import Issuer
 from quorate.plugin.access import OPERATIONS, Authority, Open, is_reserved
 from quorate.plugin.catalog import Catalog
 from quorate.plugin.needs import Need, needs_of_core, needs_of_service
-from quorate.rpc import (
-    audit_service,
-    command_service,
-    file_service,
-    view_service,
-    watch_service,
-)
+from quorate.rpc import audit_service, command_service, file_service, view_service, watch_service
 from quorate.rpc.channels import SERVICE as NODE_SERVICE
 from quorate.rpc.identities import Identities
 from quorate.rpc.node_service import node_of

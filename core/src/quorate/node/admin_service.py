@@ -2,11 +2,11 @@
 
 import asyncio
 import json
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import aclosing
 from dataclasses import dataclass
 from functools import partial
-from typing import Final
+from typing import Final, TypeVar
 
 from quorate.node.admin_rights import ACCESS, SERVICE
 from quorate.node.leader_tasks import LeaderTasks
@@ -28,6 +28,8 @@ from quorate.shards.routing.quotas import Quotas
 from quorate.shards.snapshots.parts import BackupError
 from quorate.topology.reshaping import Reshaping
 from quorate.v1 import admin_pb2 as pb
+
+T = TypeVar("T")
 
 #: The longest name of a node or a controller, and the longest address.
 _LONGEST_TEXT: Final = 512
@@ -65,13 +67,11 @@ class AdminService:
         """Return the places of the shards, as far as this node knows."""
         return self._reports.topology()
 
-    async def WatchTopology(
+    def WatchTopology(
         self, request: pb.TopologyRequest, context: object
     ) -> AsyncIterator[pb.TopologyResponse]:
         """Yield the places of the shards, and then their changes."""
-        async with aclosing(self._feed.follow()) as found:
-            async for each in found:
-                yield each
+        return self._feed.follow()
 
     async def Status(self, request: pb.NodeStatusRequest, context: object) -> pb.NodeStatusResponse:
         """Return the status of this node."""
@@ -103,9 +103,8 @@ class AdminService:
         """Transfer a shard's leadership to a node, and answer once that node leads."""
         shard = parsed_shard(request.shard)
         _demand("node", request.node)
-        remaining_s = deadline.remaining_s()
-        timeout_s = _TRANSFER_S if remaining_s is None else remaining_s
-        await self._leader_tasks.transfer(shard, request.node, timeout_s)
+        within_s = deadline.within_s(_TRANSFER_S)
+        await self._leader_tasks.transfer(shard, request.node, within_s)
         return pb.TransferLeaderResponse()
 
     async def MeetMember(
@@ -116,22 +115,20 @@ class AdminService:
         _demand("address", request.address)
         return await self._members.look(request.node, request.address)
 
-    async def AddMember(
+    def AddMember(
         self, request: pb.AddMemberRequest, context: object
     ) -> AsyncIterator[pb.MemberProgress]:
         """Add a node, and report each step."""
         _demand("node", request.node)
         _demand("address", request.address)
-        async for progress in self._members.add(request.node, request.address):
-            yield progress
+        return self._members.add(request.node, request.address)
 
-    async def RemoveMember(
+    def RemoveMember(
         self, request: pb.RemoveMemberRequest, context: object
     ) -> AsyncIterator[pb.MemberProgress]:
         """Remove a node, and report each step."""
         _demand("node", request.node)
-        async for progress in self._members.remove(request.node, force=request.force):
-            yield progress
+        return self._members.remove(request.node, force=request.force)
 
     async def DrainNode(
         self, request: pb.DrainNodeRequest, context: object
@@ -192,13 +189,12 @@ class AdminService:
         _demand("node", request.node)
         return pb.RecoverShardResponse(epoch=await self._upkeep.recover(shard, request))
 
-    async def PurgePlugin(
+    def PurgePlugin(
         self, request: pb.PurgePluginRequest, context: object
     ) -> AsyncIterator[pb.PurgedRows]:
         """Delete or count the rows of a plugin that is not served, and yield their numbers."""
         _demand("plugin", request.plugin)
-        async for rows in self._upkeep.purge(request.plugin, request.count_only):
-            yield rows
+        return self._upkeep.purge(request.plugin, request.count_only)
 
     async def Levels(self, request: pb.LevelsRequest, context: object) -> pb.LevelsResponse:
         """Return the releases of the nodes, and the levels in force."""
@@ -235,9 +231,7 @@ class AdminService:
         _act_on(self._leader_tasks.runner.resume, request.name)
         return pb.ResumeControllerResponse()
 
-    async def Backup(
-        self, request: pb.BackupRequest, context: object
-    ) -> AsyncIterator[pb.BackupPart]:
+    def Backup(self, request: pb.BackupRequest, context: object) -> AsyncIterator[pb.BackupPart]:
         """Send a copy of every shard of the cluster, or of some with a replica here."""
         only = []
         for position, each in enumerate(request.shards):
@@ -245,29 +239,11 @@ class AdminService:
                 only.append(parsed_shard(each))
             except Invalid as invalid:
                 raise Invalid(f"shards[{position}]", invalid.reason) from None
-        try:
-            async with aclosing(self._backups.back_up(only)) as parts:
-                async for part in parts:
-                    yield pb.BackupPart(
-                        path=part.path, offset=part.offset, content=part.content, size=part.size
-                    )
-        except BackupError as error:
-            raise Rejected("FAILED_PRECONDITION", str(error)) from error
+        return _refusing(self._backups.back_up(only))
 
-    async def Entries(
-        self, request: pb.EntriesRequest, context: object
-    ) -> AsyncIterator[pb.EntriesPart]:
+    def Entries(self, request: pb.EntriesRequest, context: object) -> AsyncIterator[pb.EntriesPart]:
         """Stream the applied entries of a replica on this node, and new ones."""
-        try:
-            shard = parsed_shard(request.shard)
-        except Invalid as invalid:
-            raise Invalid("shard", invalid.reason) from None
-        try:
-            async with aclosing(self._backups.entries(shard, request.after)) as parts:
-                async for part in parts:
-                    yield part
-        except BackupError as error:
-            raise Rejected("FAILED_PRECONDITION", str(error)) from error
+        return _refusing(self._backups.entries(parsed_shard(request.shard), request.after))
 
     async def ExplainKey(
         self, request: pb.ExplainKeyRequest, context: object
@@ -311,6 +287,16 @@ class AdminService:
         for first in range(0, max(1, len(records)), _RECORDS):
             part = records[first : first + _RECORDS]
             yield pb.RecordedPart(records=[json.dumps(each) for each in part])
+
+
+async def _refusing(parts: AsyncGenerator[T, None]) -> AsyncGenerator[T, None]:
+    """Yield the parts of a backup; its failure is a refusal."""
+    try:
+        async with aclosing(parts):
+            async for part in parts:
+                yield part
+    except BackupError as error:
+        raise Rejected("FAILED_PRECONDITION", str(error)) from error
 
 
 def _demand(field: str, value: str) -> None:

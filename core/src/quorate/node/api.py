@@ -11,7 +11,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Mapp
 from contextlib import AbstractAsyncContextManager, AbstractContextManager
 from dataclasses import dataclass, field, replace
 from types import MappingProxyType
-from typing import Final, TypeVar
+from typing import Final, TypeVar, cast
 
 from google.protobuf.message import Message
 from pydantic import BaseModel
@@ -243,12 +243,12 @@ class PluginNode:
     async def propose(
         self,
         command: Message,
-        reply: type[R],
+        reply: type[A],
         *,
         session: SessionRef | None = None,
         if_leader: ShardRef | None = None,
         fence: Fence | None = None,
-    ) -> R:
+    ) -> A:
         batch = batch_of(self._catalog.singles, command)
         try:
             answer = await self._router.propose(
@@ -265,8 +265,8 @@ class PluginNode:
         return self._parsed(command, answer, reply, single=batch is not None)
 
     def _parsed(
-        self, command: Message, answer: Answer | Exception, reply: type[R], *, single: bool
-    ) -> R:
+        self, command: Message, answer: Answer | Exception, reply: type[A], *, single: bool
+    ) -> A:
         """Return the reply to a command, or to the `single` item of a batch; raises its failure."""
         if isinstance(answer, Invalid) and single:
             raise of_item(answer)
@@ -275,8 +275,8 @@ class PluginNode:
         batch = answer.batch
         if single:
             # Without a batch nothing but its empty reply is left of what was carried out before.
-            return reply.FromString(b"" if batch is None else only_reply(batch))
-        return batch if isinstance(batch, reply) else reply.FromString(answer.reply)
+            return _read(reply, b"" if batch is None else only_reply(batch))
+        return batch if isinstance(batch, reply) else _read(reply, answer.reply)
 
     def ordered(self) -> OrderedCommands:
         return _Ordered(self, self._catalog, self._router)
@@ -351,3 +351,10 @@ class PluginNode:
                 yield event
         finally:
             watch.close()
+
+
+def _read(reply: type[A], content: bytes) -> A:
+    """Return a reply; one that is passed on as it is, and asked for as bytes, is not parsed."""
+    if reply is bytes:
+        return cast(A, content)
+    return cast(A, cast("type[Message]", reply).FromString(content))

@@ -8,6 +8,7 @@ import ssl
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime
+from itertools import chain
 from pathlib import Path
 from typing import Final, NamedTuple
 
@@ -250,7 +251,11 @@ class Certificates:
                 ) from error
         try:
             read = found.read()
-            weak = [each.subject.rfc4514_string() for each in _all_of(read) if _is_weak(each)]
+            weak = [
+                each.subject.rfc4514_string()
+                for each in chain.from_iterable(read)
+                if certified.is_weak(each.public_key())
+            ]
             list(certified.faults(read.chain, read.authorities, self._node))
         except Exception as error:
             raise CertificateError(
@@ -297,15 +302,6 @@ class Certificates:
 
 
 _Paths = tuple[Path, Path, Path, Path]
-
-
-def _all_of(read: _Read) -> Iterator[Certificate]:
-    for each in read:
-        yield from each
-
-
-def _is_weak(certificate: Certificate) -> bool:
-    return certified.is_weak(certificate.public_key())
 
 
 def _context(protocol: int, paths: _Paths, authority: Path | None) -> ssl.SSLContext:

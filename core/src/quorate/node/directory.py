@@ -24,8 +24,9 @@ from quorate.storage.archive import Archive, ArchiveError
 from quorate.storage.backup_stores import Place
 from quorate.storage.data.home import DiskHome
 from quorate.storage.data.shard_data import ShardData
+from quorate.storage.engine.options import Budget
 from quorate.storage.engine.port import DamagedError
-from quorate.storage.engine.rocks import Budget, RocksEngine
+from quorate.storage.engine.rocks import RocksEngine
 from quorate.storage.log.node_log import FAMILY, NodeLog
 from quorate.storage.log.witness import FileWitnesses
 from quorate.storage.notes import FileNotes

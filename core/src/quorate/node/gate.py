@@ -90,7 +90,8 @@ class Gate:
     def _come(self, method: str) -> None:
         self.inside[method] += 1
         self._count += 1
-        self._empty.clear()
+        if self._count == 1:
+            self._empty.clear()
 
     def _leave(self, method: str) -> None:
         self.inside[method] -= 1

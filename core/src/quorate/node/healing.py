@@ -28,7 +28,7 @@ class Healing:
         """`submit` replicates one of core's own commands on a shard."""
         shards, settings, loop = replicas.shards, ground.settings, ground.loop
         self.repairs: Final = Repairs(
-            shards, census, submit, loop, wall_ms=wall_ms, record=ground.recordings.audited
+            loop, shards, census, submit, wall_ms, ground.recordings.audited
         )
         self.scrub: Final = Scrub(
             shards,
@@ -36,11 +36,11 @@ class Healing:
             submit,
             replicas.log.engine,
             loop,
-            file_bytes_per_s=settings.scrub.file_bytes_per_s,
-            row_bytes_per_s=settings.scrub.row_bytes_per_s,
-            log_damaged=ground.lifecycle.end,
+            settings.scrub.file_bytes_per_s,
+            settings.scrub.row_bytes_per_s,
+            ground.lifecycle.end,
         )
-        self.histories: Final = EventHistories(shards, submit, loop, settings.storage.history_bytes)
+        self.histories: Final = EventHistories(loop, shards, submit, settings.storage.history_bytes)
         self.canary: Final = Canary(
             shards,
             census,
@@ -51,7 +51,7 @@ class Healing:
             slow_s=settings.canary.slow_ms / 1_000,
         )
         self._full_disk: Final = FullDisk(
-            shards, lambda: replicas.shortage, census.full.__contains__, loop
+            loop, shards, lambda: replicas.shortage, census.full.__contains__
         )
 
     def alarms(self) -> Iterator[str]:

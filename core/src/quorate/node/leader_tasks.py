@@ -2,12 +2,11 @@
 
 import asyncio
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import suppress
 from typing import Final
 
 from google.protobuf.message import Message
 
-from quorate.consensus.refusals import RefusedError, TransferRefusedError
+from quorate.consensus.refusals import TransferRefusedError
 from quorate.control.growth import Growth
 from quorate.control.leader_balance import LeaderBalance, Leadership, leadership_of, ready_of
 from quorate.control.placement import Placement
@@ -19,15 +18,12 @@ from quorate.plugin import Invalid, NodeApi, ShardRef
 from quorate.plugin.shard_id import ShardId
 from quorate.shards.refusals import NoLeaderError
 from quorate.shards.router import Router
-from quorate.shards.shard.leader_transfer import check_ready, heir_of, transfer
+from quorate.shards.shard.leader_transfer import check_ready, give_away, transfer
 from quorate.shards.shard.shard import Shard
-from quorate.shards.timing import pause
 from quorate.topology.replicas.census import Census
 from quorate.topology.replicas.node_shards import NodeShards
 from quorate.topology.reshaping import Reshaping
 from quorate.v1.control_pb2 import PlaceLeader
-
-_LOOK_S: Final = 0.02
 
 
 class LeaderTasks:
@@ -148,19 +144,6 @@ async def hand_over(
     """
     deadline = loop.time() + timeout_s
     led = [shard for shard in shards if shard.stopped is None and shard.leads]
-    await asyncio.gather(*(_hand_over(shard, loop, deadline, unfit) for shard in led))
+    await asyncio.gather(*(give_away(shard, loop, deadline, unfit) for shard in led))
     kept = [shard for shard in led if shard.leads]
     return [shard for shard in led if shard not in kept], kept
-
-
-async def _hand_over(
-    shard: Shard, loop: asyncio.AbstractEventLoop, deadline: float, unfit: Callable[[str], bool]
-) -> None:
-    while shard.leads and loop.time() < deadline:
-        heir = heir_of(shard, unfit) or heir_of(shard)
-        if heir is None:
-            return
-        # A transfer that is under way, or cannot begin now, is tried again.
-        with suppress(RefusedError):
-            shard.transfer(heir)
-        await pause(loop, _LOOK_S)

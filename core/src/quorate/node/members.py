@@ -3,7 +3,7 @@
 import asyncio
 from collections.abc import AsyncIterator
 from contextlib import suppress
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Final
 
 from google.protobuf.message import DecodeError, Message
@@ -71,26 +71,19 @@ def is_being_removed(metadata: Shard, me: Peer) -> bool:
     return then is not None and me in then.peers
 
 
+@dataclass(eq=False)
 class Members:
     """Adds and removes members of the cluster, and continues changes that began before."""
 
-    def __init__(
-        self,
-        shards: NodeShards,
-        router: Router,
-        steps: MemberSteps,
-        peers: Peers,
-        placement: Placement,
-        loop: asyncio.AbstractEventLoop,
-    ) -> None:
-        self._me: Final = shards.me
-        self._shards: Final = shards
-        self._router: Final = router
-        self._steps: Final = steps
-        self._elsewhere: Final = NodeMemberSteps(peers.channels)
-        self._peers: Final = peers
-        self._placement: Final = placement
-        self._loop: Final = loop
+    _shards: NodeShards
+    _router: Router
+    _steps: MemberSteps
+    _peers: Peers
+    _placement: Placement
+    _loop: asyncio.AbstractEventLoop
+
+    def __post_init__(self) -> None:
+        self._elsewhere = NodeMemberSteps(self._peers.channels)
 
     async def add(self, node: str, address: str) -> AsyncIterator[MemberProgress]:
         """Add a running node to metadata/0 and to every shard that is not placed.
@@ -141,27 +134,6 @@ class Members:
             split_address(address)
         except ValueError as error:
             raise Invalid("address", str(error)) from None
-        return await self._meet(node, address)
-
-    async def look(self, node: str, address: str) -> MeetMemberResponse:
-        """Return the node that would replace a member; raises `Rejected` if it is that member."""
-        newcomer = await self.meet(node, address)
-        member = self._member(node)
-        if newcomer == member and not self._is_being_added(newcomer):
-            raise Rejected(
-                "IS_MEMBER",
-                f"{node} at {address} is the member itself, with its data, so there is nothing to"
-                " replace; to have it rebuilt, stop it, give it an empty node.dir and [cluster]"
-                " join, start it, and call again",
-            )
-        return MeetMemberResponse(
-            replica=newcomer.replica,
-            member=0 if member is None else member.replica,
-            member_answers=node in self._placement.places().answering,
-        )
-
-    async def _meet(self, node: str, address: str) -> Peer:
-        """Return the node that answers at an address; raises `Rejected` if it cannot be added."""
         waiting = Pause(self._loop)
         deadline = self._loop.time() + _MEET_S
         why = ""
@@ -199,6 +171,23 @@ class Members:
                 " an empty node.dir and [cluster] join, start it, and call again",
             )
         return answer.peer
+
+    async def look(self, node: str, address: str) -> MeetMemberResponse:
+        """Return the node that would replace a member; raises `Rejected` if it is that member."""
+        newcomer = await self.meet(node, address)
+        member = self._member(node)
+        if newcomer == member and not self._is_being_added(newcomer):
+            raise Rejected(
+                "IS_MEMBER",
+                f"{node} at {address} is the member itself, with its data, so there is nothing to"
+                " replace; to have it rebuilt, stop it, give it an empty node.dir and [cluster]"
+                " join, start it, and call again",
+            )
+        return MeetMemberResponse(
+            replica=newcomer.replica,
+            member=0 if member is None else member.replica,
+            member_answers=node in self._placement.places().answering,
+        )
 
     def _member(self, node: str) -> Peer | None:
         """Return the replica of a node that is a member of metadata/0, as far as is known."""
@@ -359,9 +348,10 @@ class Members:
         if local is not None and local.leads:
             return await self._steps.accept(asked)
         known = hint or (local.leader if local is not None else None)
-        if known is not None and known.node != self._me.node:
+        me = self._shards.me.node
+        if known is not None and known.node != me:
             return await self._elsewhere.change_member(known.node, asked)
-        others = self._shards.slot_map.others(asked.shard, self._me.node)
+        others = self._shards.slot_map.others(asked.shard, me)
         if not others:
             raise NoLeaderError(asked.shard)
         return await self._elsewhere.change_member(others[attempt % len(others)], asked)

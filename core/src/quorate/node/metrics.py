@@ -283,7 +283,7 @@ _OF_NODE: Final[Sequence[Metric[Parts]]] = (
            "Memory taken by indexes and filters of open files.",
            _databases(lambda database: database.memory().table_readers)),
     Metric("quorate_rocksdb_tables_bytes", "gauge", ("database",),
-           "Size of the sorted tables (SST files) in use, without the write-ahead log.",
+           "Size of the files of rows and events in use, without the write-ahead log.",
            _databases(lambda database: database.files().tables)),
     Metric("quorate_rocksdb_pending_compaction_bytes", "gauge", ("database",),
            "Bytes that compactions have to rewrite.",

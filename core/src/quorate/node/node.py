@@ -133,7 +133,7 @@ class Node:
             self.shards.get,
             authority,
             _ports_of(settings, certificates, shared=client_port is not None),
-            Standpoint(self._replicas, self.peers, self._hand_over),
+            Standpoint(self._replicas, self.peers, lambda *to: self.leader_tasks.transfer(*to)),
             _level=self.shards.level,
             _is_reserved=partial(is_taken, self.network),
         )
@@ -168,7 +168,7 @@ class Node:
             client_port=client_port,
         )
         self._standing: Final = Standing(
-            self.shards, lambda: self._replicas.shortage, self._serving.report, self._loop
+            self._loop, self.shards, lambda: self._replicas.shortage, self._serving.report
         )
         self._lifecycle.refusal = lambda: self._serving.gate.closed
         self.peers.on_misplaced = lambda why: self._lifecycle.end(OtherClusterError(why))
@@ -301,10 +301,6 @@ class Node:
             alarms=self.operations.reports.alarms,
         )
 
-    async def _hand_over(self, shard: ShardId, node: str, timeout_s: float) -> None:
-        """Transfer the leadership of a shard."""
-        await self.leader_tasks.transfer(shard, node, timeout_s)
-
     def _damaged(self, shard: ShardId | None, error: DamagedError) -> None:
         """Fence what is damaged: one replica, or with the log the node; in any thread."""
         act = self._lifecycle.end if shard is None else partial(self.healing.repairs.fence, shard)
@@ -385,7 +381,7 @@ def _files_of(ground: Ground, replicas: Replicas, peers: Peers) -> FileSets:
     node = replicas.shards.me.node
     staged = replicas.directory.staged()
     others = NodeFilePeers(node, peers.channels)
-    return FileSets(node, ground.catalog, replicas.shards.replica, staged, others, ground.loop)
+    return FileSets(ground.loop, node, ground.catalog, replicas.shards.replica, staged, others)
 
 
 def _watching_of(ground: Ground, replicas: Replicas, peers: Peers, quotas: Quotas) -> Watching:

@@ -3,7 +3,7 @@
 import asyncio
 import logging
 import random
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from typing import Final
@@ -29,8 +29,8 @@ from quorate.shards.shard.shard import Shard
 from quorate.shards.snapshots.queue import SnapshotQueue, SnapshotReceiver
 from quorate.shards.snapshots.rpc import NetworkSnapshots
 from quorate.shards.timing import end, every, pause
+from quorate.shards.topology_rows import stored_rows
 from quorate.storage.families import MEMBERS, NODES
-from quorate.storage.rows import value_of
 from quorate.topology.replicas.census import Census
 from quorate.topology.replicas.node_shards import NodeShards
 from quorate.v1.admin_pb2 import NodeAddress
@@ -67,18 +67,14 @@ class Addresses:
         self._heard: dict[str, str] = {}
         self._reported: dict[str, str] = {}
         self._given: dict[str, str] = {}
-        self._known: dict[str, str] = dict(own)
+        #: The address of each node.
+        self.known: Mapping[str, str] = self._own
         self._changes_read = -1
-
-    @property
-    def known(self) -> Mapping[str, str]:
-        """The address of each node."""
-        return self._known
 
     def share(self, know: Callable[[Mapping[str, str]], None]) -> None:
         """Pass the addresses to a callback, now and whenever they change."""
         self._know = know
-        know(self._known)
+        know(self.known)
 
     def hear(self, nodes: Mapping[str, str]) -> None:
         """Add the addresses that another node of the cluster knows."""
@@ -95,21 +91,17 @@ class Addresses:
         if changes == self._changes_read:
             return
         self._changes_read = changes
-        nodes = map(NodeDeclaration.FromString, _values(metadata, NODES))
-        members = map(MemberRow.FromString, _values(metadata, MEMBERS))
+        nodes = stored_rows(metadata.data, NODES, NodeDeclaration)
+        members = stored_rows(metadata.data, MEMBERS, MemberRow)
         self._reported = {row.node: row.address for row in nodes}
         self._given = {row.node: row.address for row in members if row.address}
         self._settle()
 
     def _settle(self) -> None:
         known = self._heard | self._reported | self._own | self._given
-        if known != self._known:
-            self._known = known
+        if known != self.known:
+            self.known = known
             self._know(known)
-
-
-def _values(metadata: Shard, family: str) -> Iterable[bytes]:
-    return (value_of(row) for _, row in metadata.data.iterate(family, b"", None))
 
 
 class Peers:

@@ -21,15 +21,13 @@ from quorate.http1.server import HttpConnection, HttpLimits, HttpServer
 from quorate.http2.grpc.codes import Code
 from quorate.observe.frames import drop_frames
 from quorate.plugin.ports import OpenPort, ServicePort, StatusOf
-from quorate.plugin.services import Method, methods_of, missing
-from quorate.plugin.splicing import encoded
 from quorate.rpc.connections import Connections
 from quorate.rpc.engines.engine import Encryption, EngineLimits
 from quorate.rpc.engines.http2 import Http2Engine
 from quorate.rpc.large_requests import LargeRequests
-from quorate.rpc.methods import Context, Failing, answering, fail, reading, streaming
-from quorate.rpc.served import Methods, Served
-from quorate.rpc.server import HANDSHAKE_S, ServingRefusedError
+from quorate.rpc.methods import Context, Failing, fail, reading
+from quorate.rpc.served import Methods, served_by
+from quorate.rpc.server import HANDSHAKE_S, ServingRefusedError, methods_served
 from quorate.shards.shard.capacity import FairShare
 
 _HEALTH: Final = health_pb2.DESCRIPTOR.services_by_name["Health"]
@@ -184,32 +182,12 @@ def _methods(port: ServicePort, limits: LimitsSection, well: object) -> Methods:
     methods = Methods(_lacking({service.full_name for service, _ in services}))
     failing, large = _failing(port.status), LargeRequests(monotonic)
     for service, servicer in services:
-        if lacking := missing(service, servicer):
-            raise ServingRefusedError(
-                f"{type(servicer).__name__} lacks {', '.join(lacking)} of service "
-                f"{service.full_name}; write each as `async def` (self, request, context)"
-            )
-        for method in methods_of(service):
-            methods.put(method.path, _served(method, servicer, limits, large, failing))
+        for method in methods_served(service, servicer):
+            read = reading(method.request.FromString, limits)
+            served = served_by(servicer, method, read, large, failing=failing)
+            methods.by_path[method.path] = served
         methods.services.append(service.full_name)
     return methods
-
-
-def _served(
-    method: Method,
-    servicer: object,
-    limits: LimitsSection,
-    large: LargeRequests,
-    failing: Failing,
-) -> Served:
-    read, serve = reading(method.request.FromString, limits), getattr(servicer, method.name)
-    streams = method.kind.startswith("stream")
-    once = None if streams else read
-    if method.kind.endswith("stream"):
-        behaviour = streaming(method.path, serve, once, failing=failing)
-    else:
-        behaviour = answering(method.path, serve, once, large, failing=failing)
-    return Served(kind=method.kind, serve=behaviour, read=read if streams else None, write=encoded)
 
 
 def _failing(status: StatusOf | None) -> Failing:

@@ -86,11 +86,11 @@ class Probes:
         return Answer(HTTPStatus.OK, content, content_type)
 
     def _livez(self) -> Answer:
-        alive = self._ask(self._turns, LIVE_WITHIN_S)
+        alive = self._ask(partial(_said, lambda: True), LIVE_WITHIN_S)
         return Answer(HTTPStatus.OK, b"alive\n") if alive else _silent(LIVE_WITHIN_S)
 
     def _readyz(self) -> Answer:
-        missing = self._ask(self._waited_for, LIVE_WITHIN_S)
+        missing = self._ask(partial(_said, self._missing), LIVE_WITHIN_S)
         if missing is None:
             return _silent(LIVE_WITHIN_S)
         if missing:
@@ -131,11 +131,9 @@ class Probes:
                 turn_ends = perf_counter() + _TURN_S
         return found
 
-    async def _turns(self) -> bool:
-        return True
 
-    async def _waited_for(self) -> Sequence[str]:
-        return self._missing()
+async def _said(question: Callable[[], T]) -> T:
+    return question()
 
 
 def _leads_to(path: str) -> Answer:

@@ -5,7 +5,6 @@ import logging
 from collections.abc import Callable, Coroutine, Iterable, Sequence
 from typing import Any, Final
 
-from quorate.consensus.messages import Peer
 from quorate.plugin.shard_id import METADATA, ShardId
 from quorate.shards.refusals import ReadTimeoutError, UnknownShardError, UnreadableError
 from quorate.shards.shard.shard import Shard
@@ -159,7 +158,8 @@ class Readiness:
             await self.tried([metadata])
         patience, led = self._loop.time() + _SAID_S, dict[ShardId, None]()
         while unopened:
-            all_said = all(map(census.answers, self._others(metadata)))
+            members = () if metadata.configuration is None else metadata.configuration.peers
+            all_said = all(peer == self._shards.me or census.answers(peer) for peer in members)
             led |= dict.fromkeys(each for each in unopened if census.leader(each) is not None)
             for shard in led:
                 unopened.ask(shard)
@@ -170,10 +170,6 @@ class Readiness:
         while any(shard in unopened for shard in led):
             await pause(self._loop, _LOOK_S)
         return list(self._shards.all())
-
-    def _others(self, metadata: Shard) -> list[Peer]:
-        members = () if metadata.configuration is None else metadata.configuration.peers
-        return [peer for peer in members if peer != self._shards.me]
 
     async def announced(self, hosted: Iterable[Shard]) -> None:
         """Wait for the shards whose leaders announce their commit index by themselves.

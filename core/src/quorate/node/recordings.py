@@ -43,8 +43,14 @@ class Recordings:
         collector, traces = _traces(settings)
         self.collector: Final = collector
         self.traces: Final = traces
-        self.log: Final = _audit_log(settings)
-        self.audit: Final = None if self.log is None else _audit(self.log, settings, catalog)
+        self.log: AuditLog | None = None
+        self.audit: Audit | None = None
+        if (audit := settings.audit).file is not None:
+            self.log = AuditLog(
+                audit.file, largest=audit.file_bytes, kept=audit.files, node=settings.node.name
+            )
+            changing = admin_methods(admin_rights.SERVICE, admin_rights.ALWAYS)
+            self.audit = Audit(self.log, catalog, changing, audit.omit)
         self._following: asyncio.Task[None] | None = None
 
     def begin(self, node: str, version: str, alarms: Callable[[], Iterable[str]]) -> None:
@@ -98,18 +104,6 @@ def demand_traces(settings: Settings) -> None:
         raise ServingRefusedError(
             f"traces.endpoint needs {error.name}: pip install 'quorate[traces]'"
         ) from error
-
-
-def _audit_log(settings: Settings) -> AuditLog | None:
-    audit = settings.audit
-    if audit.file is None:
-        return None
-    return AuditLog(audit.file, largest=audit.file_bytes, kept=audit.files, node=settings.node.name)
-
-
-def _audit(log: AuditLog, settings: Settings, catalog: Catalog) -> Audit:
-    changing = admin_methods(admin_rights.SERVICE, admin_rights.ALWAYS)
-    return Audit(log, catalog, changing, settings.audit.omit)
 
 
 def _traces(settings: Settings) -> tuple[Collector | None, Traces | None]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
 from typing import Final
 
 from quorate.consensus.messages import Peer
@@ -13,9 +14,8 @@ from quorate.healing.repairs import Damage, Repairs
 from quorate.node.directory import NodeDirectory
 from quorate.node.members import Members
 from quorate.node.peers import Peers
-from quorate.plugin import Invalid, Rejected
 from quorate.plugin.shard_id import METADATA
-from quorate.shards.refusals import NotProposedError, OutcomeUnknownError, UnreadableError
+from quorate.shards.refusals import REFUSALS
 from quorate.shards.timing import end, pause
 from quorate.topology.changes.members import member_row
 from quorate.topology.replicas.node_shards import NodeShards
@@ -25,36 +25,27 @@ _log = logging.getLogger(__name__)
 #: Interval between a node's requests to be added again.
 _AGAIN_S: Final = 1.0
 
-_PASSING: Final = (NotProposedError, OutcomeUnknownError, UnreadableError, Rejected, Invalid)
 
-
+@dataclass(eq=False)
 class Replacing:
     """Asks for this node to be added again after a loss; as leader, adds others again.
 
     A node proves its claim by the id of its former replica, which only members know.
     """
 
-    def __init__(
-        self,
-        shards: NodeShards,
-        members: Members,
-        peers: Peers,
-        repairs: Repairs,
-        directory: NodeDirectory,
-        ready: Callable[[], bool],
-        loop: asyncio.AbstractEventLoop,
-    ) -> None:
-        self._shards: Final = shards
-        self._members: Final = members
-        self._peers: Final = peers
-        self._repairs: Final = repairs
-        self._directory: Final = directory
-        self._ready: Final = ready
-        self._loop: Final = loop
-        self._asking: asyncio.Task[None] | None = None
-        self._taking: asyncio.Task[None] | None = None
-        peers.lost = directory.lost.replicas
-        peers.on_lost = self._take
+    _shards: NodeShards
+    _members: Members
+    _peers: Peers
+    _repairs: Repairs
+    _directory: NodeDirectory
+    _ready: Callable[[], bool]
+    _loop: asyncio.AbstractEventLoop
+    _asking: asyncio.Task[None] | None = field(default=None, init=False)
+    _taking: asyncio.Task[None] | None = field(default=None, init=False)
+
+    def __post_init__(self) -> None:
+        self._peers.lost = self._directory.lost.replicas
+        self._peers.on_lost = self._take
 
     def start(self) -> None:
         """Ask to be added again, if this node has lost its replica."""
@@ -106,7 +97,7 @@ class Replacing:
                     pass
             async for _ in self._members.add(node.node, address):
                 pass
-        except _PASSING as error:
+        except REFUSALS as error:
             _log.warning("%s cannot be added again yet: %s", node.node, error)
         else:
             _log.warning("%s was added again as %s", node.node, node)

@@ -43,11 +43,7 @@ class UnclaimedDataError(Exception):
 class Replicas:
     """Opens the shards of a node in its directory, and closes them."""
 
-    def __init__(
-        self,
-        ground: Ground,
-        directory: NodeDirectory,
-    ) -> None:
+    def __init__(self, ground: Ground, directory: NodeDirectory) -> None:
         """Open the log; raises `GroupsDifferError`, `OtherClusterError` and `EngineError`."""
         settings, catalog, loop = ground.settings, ground.catalog, ground.loop
         sections = settings.groups.items()

@@ -1,8 +1,8 @@
 """Checks that a ready node can still serve: majorities of its shards, and room on its disk."""
 
-import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass, field
 from typing import Final
 
 from quorate.plugin.shard_id import ShardId
@@ -20,6 +20,7 @@ _PATIENCE_ELECTIONS: Final = 5
 _MOST_NAMED: Final = 10
 
 
+@dataclass(eq=False)
 class Standing(Background):
     """Checks the shards and the disk; calls `changed` when the health of the node changes.
 
@@ -27,19 +28,11 @@ class Standing(Background):
     of room, or None.
     """
 
-    def __init__(
-        self,
-        shards: NodeShards,
-        shortage: Callable[[], str | None],
-        changed: Callable[[bool], Awaitable[None]],
-        loop: asyncio.AbstractEventLoop,
-    ) -> None:
-        super().__init__(loop)
-        self._shards: Final = shards
-        self._shortage: Final = shortage
-        self._changed: Final = changed
-        self._without: frozenset[ShardId] = frozenset()
-        self._is_well = True
+    _shards: NodeShards
+    _shortage: Callable[[], str | None]
+    _changed: Callable[[bool], Awaitable[None]]
+    _without: frozenset[ShardId] = field(default=frozenset(), init=False)
+    _is_well: bool = field(default=True, init=False)
 
     async def _run(self) -> None:
         failed = "cannot check whether this node can serve; trying again"

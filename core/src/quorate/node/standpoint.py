@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
 from typing import Final
 
 from quorate.consensus.refusals import TransferRefusedError
@@ -20,13 +21,13 @@ _TRANSFER_S: Final = 10.0
 Transfer = Callable[[ShardId, str, float], Awaitable[None]]
 
 
+@dataclass(eq=False)
 class Standpoint:
     """Reports what the node knows, and hands over what it leads."""
 
-    def __init__(self, replicas: Replicas, peers: Peers, transfer: Transfer) -> None:
-        self._replicas: Final = replicas
-        self._peers: Final = peers
-        self._transfer: Final = transfer
+    _replicas: Replicas
+    _peers: Peers
+    _transfer: Transfer
 
     def cluster(self) -> ClusterStatus:
         """Return this node, its cluster, and the addresses of the nodes."""

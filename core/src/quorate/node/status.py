@@ -19,7 +19,6 @@ from quorate.shards.shard.shard import Shard
 from quorate.shards.topology_rows import replicas_of
 from quorate.storage.data.record import AppliedRecord
 from quorate.topology.replicas.census import Census
-from quorate.topology.replicas.node_shards import NodeShards
 from quorate.v1 import admin_pb2 as pb
 from quorate.v1.control_pb2 import ShardRow
 
@@ -78,6 +77,7 @@ class NodeReports:
     def status(self, *, replicas: bool = True) -> pb.NodeStatusResponse:
         """Return the status of this node, with the reports of its replicas or without them."""
         node = self._ground.settings.node
+        here = self._shards.all() if replicas else ()
         return pb.NodeStatusResponse(
             node=node.name,
             address=self._addresses.known.get(node.name, node.address),
@@ -94,7 +94,7 @@ class NodeReports:
             ],
             shards=[
                 _replica(shard, self._leaders.growth.excess(shard.id))
-                for shard in (_in_order(self._shards) if replicas else ())
+                for shard in sorted(here, key=lambda each: (each.id != METADATA, each.id))
             ],
             broken=[
                 _broken(shard, error, self._shards.left.get(shard))
@@ -222,10 +222,6 @@ class NodeReports:
                 merges_into=0 if row is None else row.merge.into or row.merged_into,
                 unmerged="" if row is None else row.unmerged,
             )
-
-
-def _in_order(shards: NodeShards) -> list[Shard]:
-    return sorted(shards.all(), key=lambda shard: (shard.id != METADATA, shard.id))
 
 
 def _broken(shard: ShardId, error: Exception, left: AppliedRecord | None) -> pb.BrokenReplica:

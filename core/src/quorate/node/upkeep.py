@@ -4,6 +4,7 @@ import asyncio
 import time
 from collections.abc import AsyncGenerator, AsyncIterator, Collection, Sequence
 from contextlib import aclosing, suppress
+from dataclasses import dataclass, field
 from typing import Final
 
 from quorate.apply import cuts, effects, file_sets, levels, publications
@@ -19,13 +20,14 @@ from quorate.plugin.slots import BITMAP_BYTES
 from quorate.rpc.channels import NodeChannels, UnreachableError
 from quorate.shards.refusals import NotProposedError, OutcomeUnknownError, UnreadableError
 from quorate.shards.router import Router
+from quorate.shards.shard.shard import Shard
 from quorate.shards.snapshots.backup import Backup, parts
-from quorate.shards.snapshots.parts import MANIFEST, BackupError, FilePart
+from quorate.shards.snapshots.parts import MANIFEST, BackupError
 from quorate.storage.data.checkpoint import Manifest
 from quorate.storage.families import FILE_SETS, PUBLICATIONS, SLOTS
 from quorate.topology.replicas.node_shards import NodeShards
 from quorate.v1 import admin_pb2, control_pb2
-from quorate.v1.admin_pb2 import AppliedEntry, EntriesPart, RecoverShardRequest
+from quorate.v1.admin_pb2 import AppliedEntry, BackupPart, EntriesPart, RecoverShardRequest
 from quorate.v1.control_pb2 import AdoptSlots, RecoverShard, ShardOrigin
 from quorate.v1.levels_pb2 import FeatureLevel
 
@@ -46,19 +48,17 @@ def _needs_backup(entry: Entry) -> bool:
     return cut or file_sets.ingested_by(tables.get(FILE_SETS), entry.index) is not None
 
 
+@dataclass(eq=False)
 class Backups:
     """Makes backups, one at a time as each copies shards on disk; streams entries to any number."""
 
-    def __init__(
-        self, replicas: Replicas, channels: NodeChannels, loop: asyncio.AbstractEventLoop
-    ) -> None:
-        self._replicas: Final = replicas
-        self._channels: Final = channels
-        self._loop: Final = loop
-        self._under_way = False
-        self._stopped = False
+    _replicas: Replicas
+    _channels: NodeChannels
+    _loop: asyncio.AbstractEventLoop
+    _under_way: bool = field(default=False, init=False)
+    _stopped: bool = field(default=False, init=False)
 
-    async def back_up(self, only: Collection[ShardId] = ()) -> AsyncGenerator[FilePart, None]:
+    async def back_up(self, only: Collection[ShardId] = ()) -> AsyncGenerator[BackupPart, None]:
         """Yield a backup of every shard, or of `only` some that have a replica here.
 
         Shards without a replica here are copied on nodes that have one. Rows that a split moves
@@ -163,7 +163,7 @@ class Backups:
 
     async def _elsewhere(
         self, shard: ShardId, manifests: dict[ShardId, Manifest]
-    ) -> AsyncGenerator[FilePart, None]:
+    ) -> AsyncGenerator[BackupPart, None]:
         """Yield the files of a shard from a node that has a replica, and store its manifest."""
         shards = self._replicas.shards
         reason = "no node is known to have a replica"
@@ -179,9 +179,7 @@ class Backups:
                         manifest += each.content
                         continue
                     begun = True
-                    yield FilePart(
-                        path=each.path, offset=each.offset, content=each.content, size=each.size
-                    )
+                    yield each
                 manifests.update(Backup.decode(manifest).shards)
                 return
             except UnreachableError as error:
@@ -208,16 +206,14 @@ _ANSWER_S: Final = 2.0
 _SERVICE: Final = admin_pb2.DESCRIPTOR.services_by_name["AdminService"]
 
 
+@dataclass(eq=False)
 class Upkeep:
     """Carries out the operations of an operator on all shards of the cluster."""
 
-    def __init__(
-        self, catalog: Catalog, shards: NodeShards, router: Router, channels: NodeChannels
-    ) -> None:
-        self._catalog: Final = catalog
-        self._shards: Final = shards
-        self._router: Final = router
-        self._channels: Final = channels
+    _catalog: Catalog
+    _shards: NodeShards
+    _router: Router
+    _channels: NodeChannels
 
     async def recover(self, shard: ShardId, request: RecoverShardRequest) -> int:
         """Have every node rebuild the shard in a new epoch; return the epoch.
@@ -234,12 +230,12 @@ class Upkeep:
         row = self._shards.rows().get(shard)
         if row is None:
             raise Invalid("shard", f"there is no shard {shard}")
-        for field, value, most in (
+        for name, value, most in (
             ("index", request.index, _MOST_INDEX),
             ("generation", request.generation, _MOST_GENERATION),
         ):
             if value > most:
-                raise Invalid(field, f"must be at most {most}, not {value}")
+                raise Invalid(name, f"must be at most {most}, not {value}")
         await self._demand_lost(shard)
         here = [each.status() for each in self._shards.all()]
         left = self._shards.left
@@ -273,10 +269,7 @@ class Upkeep:
         Raises `Rejected` while a node does not support them, `NotProposedError` and
         `OutcomeUnknownError`, and `UnreadableError` if this node cannot read the current levels.
         """
-        metadata = self._shards.get(METADATA)
-        if metadata is None:
-            raise UnreadableError("this node does not belong to its cluster; ask another node")
-        await metadata.read_barrier(_RECORD_S)
+        await self._metadata().read_barrier(_RECORD_S)
         known = levels.features(list(self._shards.declarations()), self._shards.levels)
         if not any(each.next > each.level for each in known):
             return ()
@@ -307,11 +300,9 @@ class Upkeep:
         served = self._catalog.declared.get(plugin)
         if served is not None and served.plugin.built_in:
             raise Rejected("PLUGIN_SERVED", f"{plugin} is built in: every node serves it")
-        metadata = self._shards.get(METADATA)
-        if metadata is None or metadata.configuration is None:
-            raise UnreadableError("this node does not belong to its cluster; ask another node")
-        members = {member.peer.node for member in metadata.configuration.members}
-        others = sorted(members - {self._shards.me.node})
+        configuration = self._metadata().configuration
+        members = () if configuration is None else configuration.peers
+        others = sorted({peer.node for peer in members} - {self._shards.me.node})
         asked = await asyncio.gather(*(self._serves(plugin, node) for node in others))
         serving = [node for node, serves in zip(others, asked, strict=True) if serves]
         if served is not None:
@@ -326,6 +317,11 @@ class Upkeep:
         for shard in self._shards.slot_map.all():
             async for rows in self._purge(shard, plugin, count_only):
                 yield rows
+
+    def _metadata(self) -> Shard:
+        if (metadata := self._shards.get(METADATA)) is None:
+            raise UnreadableError("this node does not belong to its cluster; ask another node")
+        return metadata
 
     async def _demand_lost(self, shard: ShardId) -> None:
         """Raise `Rejected` for a shard that serves: its rows must not be given up."""

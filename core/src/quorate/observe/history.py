@@ -5,7 +5,7 @@ import json
 import time
 from collections import deque
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Final
 
 from quorate.observe.histogram import SECONDS, Histogram
@@ -31,17 +31,14 @@ class Totals:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Sample:
+class Sample(Totals):
     """What a node did in the seconds up to a moment."""
 
     at_ms: int
     took_s: float
-    commands: float
-    writes: Sequence[int]
-    reads: Sequence[int]
-    syncs: Sequence[int]
-    disk_free: int
-    disk_size: int
+
+
+_FIELDS: Final = tuple(each.name for each in fields(Sample))
 
 
 class History:
@@ -107,15 +104,14 @@ def summed(histograms: Iterable[Histogram]) -> Sequence[int]:
 
 def encoded(samples: Iterable[Sample]) -> bytes:
     """Return samples as they are sent."""
-    rows = [{name: getattr(each, name) for name in Sample.__slots__} for each in samples]
+    rows = [{name: getattr(each, name) for name in _FIELDS} for each in samples]
     return json.dumps(rows, separators=(",", ":")).encode()
 
 
 def decoded(text: bytes) -> Sequence[Sample]:
     """Return the samples that a node sent; fields that are not known here are left out."""
-    known = frozenset(Sample.__slots__)
     return [
-        Sample(**{name: value for name, value in row.items() if name in known})
+        Sample(**{name: value for name, value in row.items() if name in _FIELDS})
         for row in json.loads(text)
     ]
 

@@ -311,7 +311,7 @@ class _Caller(BaseHTTPRequestHandler):
 
     def _refuse(self) -> None:
         text = b"only GET and HEAD are supported\n"
-        self._send(Answer(HTTPStatus.METHOD_NOT_ALLOWED, text), {"Allow": "GET, HEAD"})
+        self._send(Answer(HTTPStatus.METHOD_NOT_ALLOWED, text, headers={"Allow": "GET, HEAD"}))
 
     do_PUT = do_PATCH = do_DELETE = do_OPTIONS = _refuse
 
@@ -327,22 +327,14 @@ class _Caller(BaseHTTPRequestHandler):
         places = self.server.of_sites if fixed is None else self.server.of_paths
         if not places.take(self._call.address):
             text = b"the node serves its maximum of callers; try again in a moment\n"
-            self._send(Answer(HTTPStatus.SERVICE_UNAVAILABLE, text), {"Retry-After": "1"})
+            headers = {"Retry-After": "1"}
+            self._send(Answer(HTTPStatus.SERVICE_UNAVAILABLE, text, headers=headers))
             return
         self._call.answers()
         try:
-            self._make(answer, path)
+            self._send(_made(answer, path))
         finally:
             places.give(self._call.address)
-
-    def _make(self, answer: Callable[[], Answer], path: str) -> None:
-        try:
-            found = answer()
-        except Exception:  # noqa: BLE001 - the caller gets a 500
-            _log.exception("cannot serve %s", path)
-            text = b"this failed; see the node's log\n"
-            found = Answer(HTTPStatus.INTERNAL_SERVER_ERROR, text)
-        self._send(found)
 
     def _site(self, path: str) -> Site | None:
         return self.server.sites.get(f"/{path[1:].partition('/')[0]}")
@@ -350,16 +342,14 @@ class _Caller(BaseHTTPRequestHandler):
     def _of_site(
         self, path: str, query: str, form: Mapping[str, str] | None
     ) -> Callable[[], Answer] | None:
-        below = path[1:].partition("/")[2]
-        site = self._site(path)
-        if site is None:
+        if (site := self._site(path)) is None:
             return None
         try:
             asked = dict(parse_qsl(query, max_num_fields=_FIELDS))
         except ValueError:
             return lambda: Answer(HTTPStatus.BAD_REQUEST, b"the query has too many fields\n")
         request = Request(
-            unquote(below),
+            unquote(path[1:].partition("/")[2]),
             asked,
             self._password(),
             form,
@@ -377,18 +367,25 @@ class _Caller(BaseHTTPRequestHandler):
         except ValueError:
             return ""
 
-    def _send(self, answer: Answer, headers: Mapping[str, str] | None = None) -> None:
+    def _send(self, answer: Answer) -> None:
         self._call.sends()
         self.send_response(answer.status)
         for name, value in {**_HEADERS, **answer.headers}.items():
             self.send_header(name, value)
         self.send_header("Content-Type", answer.content_type)
         self.send_header("Content-Length", str(len(answer.body)))
-        for name, value in (headers or {}).items():
-            self.send_header(name, value)
         self.end_headers()
         if self.command != "HEAD":
             self.wfile.write(answer.body)
 
     def log_message(self, format: str, *args: object) -> None:
         _log.debug(format, *args)
+
+
+def _made(answer: Callable[[], Answer], path: str) -> Answer:
+    try:
+        return answer()
+    except Exception:  # noqa: BLE001 - the caller gets a 500
+        _log.exception("cannot serve %s", path)
+        text = b"this failed; see the node's log\n"
+        return Answer(HTTPStatus.INTERNAL_SERVER_ERROR, text)

@@ -59,18 +59,29 @@ class Redacted(logging.Formatter):
         return line
 
 
-class TextLines(logging.Formatter):
-    """`time LEVEL logger: message key=value ...`; values that would break the line are JSON."""
+class _Lines(logging.Formatter):
+    """The lines of a node."""
 
     def __init__(self, node: str) -> None:
         super().__init__()
         self._node: Final = node
 
+    def _fields(self, record: logging.LogRecord) -> dict[str, object]:
+        """Return the fields from `extra`, and the traceback if there is one."""
+        fields = {name: value for name, value in vars(record).items() if name not in _USUAL}
+        if record.exc_info:
+            fields["traceback"] = self.formatException(record.exc_info)
+        elif record.exc_text:
+            fields["traceback"] = record.exc_text
+        return fields
+
+
+class TextLines(_Lines):
+    """`time LEVEL logger: message key=value ...`; values that would break the line are JSON."""
+
     def format(self, record: logging.LogRecord) -> str:
         """Return the line of a record."""
-        fields = {"node": self._node, **_fields(record)}
-        if traceback := _traceback(self, record):
-            fields["traceback"] = traceback
+        fields = {"node": self._node, **self._fields(record)}
         written = "".join(f" {name}={_plain(value)}" for name, value in fields.items())
         message = record.getMessage()
         if not message.isprintable():
@@ -78,12 +89,8 @@ class TextLines(logging.Formatter):
         return f"{_time(record)} {record.levelname} {record.name}: {message}{written}"
 
 
-class JsonLines(logging.Formatter):
+class JsonLines(_Lines):
     """A JSON object per line, with `time`, `level`, `logger`, `node` and `message` first."""
-
-    def __init__(self, node: str) -> None:
-        super().__init__()
-        self._node: Final = node
 
     def format(self, record: logging.LogRecord) -> str:
         """Return the line of a record."""
@@ -93,21 +100,9 @@ class JsonLines(logging.Formatter):
             "logger": record.name,
             "node": self._node,
             "message": record.getMessage(),
-            **_fields(record),
+            **self._fields(record),
         }
-        if traceback := _traceback(self, record):
-            written["traceback"] = traceback
         return json.dumps(written, default=str)
-
-
-def _fields(record: logging.LogRecord) -> dict[str, object]:
-    return {name: value for name, value in vars(record).items() if name not in _USUAL}
-
-
-def _traceback(formatter: logging.Formatter, record: logging.LogRecord) -> str | None:
-    if not record.exc_info:
-        return record.exc_text
-    return formatter.formatException(record.exc_info)
 
 
 def _plain(value: object) -> str:

@@ -102,9 +102,9 @@ class Recorder:
         self._write(_EVENT, body if len(body) <= _MOST_BYTES else b'{"kind":"%b"}' % kind.encode())
 
     def read(self, **wanted: Any) -> list[Record]:
-        """Return records as `read` does; in any thread."""
+        """Return records as `select` does; in any thread."""
         found = self._map
-        return [] if found is None else list(_select(found[:], **wanted))
+        return [] if found is None else select(found[:], **wanted)
 
     def close(self) -> None:
         """Close the file."""
@@ -128,27 +128,18 @@ class Recorder:
         _POSITION.pack_into(into, 0, _MAGIC, sequence, self._at)
 
 
-def read(
-    path: Path,
-    *,
-    kinds: Collection[str] = (),
-    shard: str = "",
-    request: str = "",
-    index: int = 0,
-    last: int = 0,
-) -> list[Record]:
-    """Return the records in a file, oldest first, whether or not its node runs.
+def read(path: Path, **wanted: Any) -> list[Record]:
+    """Return the records in a file as `select` does, whether or not its node runs.
 
-    They are of any of these kinds, about a shard, about a request, about the entry at an index;
-    `last` limits their number. Raises `OSError`, and `ValueError` for a file of another kind.
+    Raises `OSError`, and `ValueError` for a file of another kind.
     """
     content = path.read_bytes()
     if not content.startswith(_MAGIC):
         raise ValueError(f"{path} is not a flight recorder")
-    return list(_select(content, kinds=kinds, shard=shard, request=request, index=index, last=last))
+    return select(content, **wanted)
 
 
-def _select(
+def select(
     content: bytes,
     *,
     kinds: Collection[str] = (),
@@ -157,6 +148,12 @@ def _select(
     index: int = 0,
     last: int = 0,
 ) -> list[Record]:
+    """Return the records in the content of a file, oldest first.
+
+    They are of any of these kinds, about a shard, about a request, about the entry at an index;
+    `last` limits their number.
+    """
+
     def wanted(record: Record) -> bool:
         return (
             (not kinds or record["kind"] in kinds)

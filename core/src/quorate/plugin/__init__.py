@@ -9,88 +9,59 @@ from typing import TYPE_CHECKING
 from quorate.plugin.lazily import lazily
 
 if TYPE_CHECKING:
-    from quorate.plugin import keys
-    from quorate.plugin.access import Access
-    from quorate.plugin.console import Console
+    from quorate.plugin import keys as keys
+    from quorate.plugin.access import Access as Access
+    from quorate.plugin.console import Console as Console
     from quorate.plugin.declarations import (
-        Cache,
-        CliCommand,
-        ColumnFamily,
-        Command,
-        ConfigSection,
-        Controller,
-        Extension,
-        ExtensionPoint,
-        GrpcService,
-        Items,
-        Metric,
-        Query,
-        RaftGroup,
-        Timer,
+        Cache as Cache,
+        CliCommand as CliCommand,
+        ColumnFamily as ColumnFamily,
+        Command as Command,
+        ConfigSection as ConfigSection,
+        Controller as Controller,
+        Extension as Extension,
+        ExtensionPoint as ExtensionPoint,
+        GrpcService as GrpcService,
+        Items as Items,
+        Metric as Metric,
+        Query as Query,
+        RaftGroup as RaftGroup,
+        Timer as Timer,
     )
-    from quorate.plugin.hookspecs import Declaration
-    from quorate.plugin.markers import hookimpl
-    from quorate.plugin.node import CacheView, Caller, Consistency, Fence, NodeApi, ShardRef
-    from quorate.plugin.outcomes import Invalid, Rejected
+    from quorate.plugin.hookspecs import Declaration as Declaration
+    from quorate.plugin.markers import hookimpl as hookimpl
+    from quorate.plugin.node import (
+        CacheView as CacheView,
+        Caller as Caller,
+        Consistency as Consistency,
+        Fence as Fence,
+        NodeApi as NodeApi,
+        ShardRef as ShardRef,
+    )
+    from quorate.plugin.outcomes import Invalid as Invalid, Rejected as Rejected
     from quorate.plugin.resource import (
-        Admission,
-        Checks,
-        Item,
-        Life,
-        Resource,
-        Serving,
-        Storage,
-        Verb,
-        View,
+        Admission as Admission,
+        Checks as Checks,
+        Item as Item,
+        Life as Life,
+        Resource as Resource,
+        Serving as Serving,
+        Storage as Storage,
+        Verb as Verb,
+        View as View,
     )
-    from quorate.plugin.transaction import Reader, Row, RowEvent, Txn
+    from quorate.plugin.transaction import (
+        Reader as Reader,
+        Row as Row,
+        RowEvent as RowEvent,
+        Txn as Txn,
+    )
 
-__all__ = [
-    "Access",
-    "Admission",
-    "Cache",
-    "CacheView",
-    "Caller",
-    "Checks",
-    "CliCommand",
-    "ColumnFamily",
-    "Command",
-    "ConfigSection",
-    "Consistency",
-    "Console",
-    "Controller",
-    "Declaration",
-    "Extension",
-    "ExtensionPoint",
-    "Fence",
-    "GrpcService",
-    "Invalid",
-    "Item",
-    "Items",
-    "Life",
-    "Metric",
-    "NodeApi",
-    "Query",
-    "RaftGroup",
-    "Reader",
-    "Rejected",
-    "Resource",
-    "Row",
-    "RowEvent",
-    "Serving",
-    "ShardRef",
-    "Storage",
-    "Timer",
-    "Txn",
-    "Verb",
-    "View",
-    "hookimpl",
-    "keys",
-]
 
-__getattr__ = lazily(
+__all__, __dir__, __getattr__ = lazily(
     __name__,
     {
+        "quorate.plugin": "keys",
         "quorate.plugin.access": "Access",
         "quorate.plugin.console": "Console",
         "quorate.plugin.declarations": (
@@ -105,7 +76,3 @@ __getattr__ = lazily(
         "quorate.plugin.transaction": "Reader Row RowEvent Txn",
     },
 )
-
-
-def __dir__() -> list[str]:
-    return __all__

@@ -102,9 +102,8 @@ class Rights:
         """Whether the right holds in all of a domain."""
         level = self._everywhere.get(domain)
         if level is None:
-            level = max(
-                (_LEVELS[each.right] for each in self._of(domain) if not _narrowed(each)), default=0
-            )
+            whole = (each for each in self._of(domain) if not (each.tenant or each.prefix))
+            level = max((_LEVELS[each.right] for each in whole), default=0)
             self._everywhere[domain] = level
         return level >= _LEVELS[right]
 
@@ -131,7 +130,8 @@ class Rights:
             return ""
         if access.filtered and self.some(domain, right):
             named = (tenant for tenant, _ in access.touched(request) if tenant)
-            missing = next((t for t in named if not self._in_tenant(domain, right, t)), None)
+            known = {of for of, _ in self._parts(domain, right)}
+            missing = next((each for each in named if known.isdisjoint(("", each))), None)
             return "" if missing is None else needed(right, domain, (missing, ""))
         place = None
         for place in access.touched(request):
@@ -139,9 +139,6 @@ class Rights:
                 return needed(right, domain, place)
         # A request that touches no place needs the right at some place of the domain.
         return "" if place is not None or self.some(domain, right) else needed(right, domain)
-
-    def _in_tenant(self, domain: str, right: Right, tenant: str) -> bool:
-        return any(of in ("", tenant) for of, _ in self._parts(domain, right))
 
     def _parts(self, domain: str, right: Right) -> tuple[tuple[str, bytes], ...]:
         level = _LEVELS[right]
@@ -250,10 +247,6 @@ def cluster_place(key: bytes) -> Place:
     """Return the first part of the packed key of a row of the cluster itself."""
     parts = keys.unpack(key)
     return "", parts[0] if parts else ""
-
-
-def _narrowed(grant: Grant) -> bool:
-    return bool(grant.tenant or grant.prefix)
 
 
 def _items(message: Any, path: str) -> Iterator[Any]:

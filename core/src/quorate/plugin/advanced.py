@@ -9,130 +9,86 @@ from typing import TYPE_CHECKING
 from quorate.plugin.lazily import lazily
 
 if TYPE_CHECKING:
-    from quorate.http1.messages import HttpAnswer, HttpHandler, HttpRequest
-    from quorate.http2.grpc.context import CallContext
-    from quorate.plugin.access import Grant, cluster_place, tenant_place
+    from quorate.http1.messages import (
+        HttpAnswer as HttpAnswer,
+        HttpHandler as HttpHandler,
+        HttpRequest as HttpRequest,
+    )
+    from quorate.http2.grpc.context import CallContext as CallContext
+    from quorate.plugin.access import (
+        Grant as Grant,
+        cluster_place as cluster_place,
+        tenant_place as tenant_place,
+    )
     from quorate.plugin.batches import (  # type: ignore[deprecated]
-        answer_each,
-        read_each,
-        read_range,
-        read_spliced,
-        read_values,
-        still_due,
+        answer_each as answer_each,
+        read_each as read_each,
+        read_range as read_range,
+        read_spliced as read_spliced,
+        read_values as read_values,
+        still_due as still_due,
     )
-    from quorate.plugin.complaints import Complaints
-    from quorate.plugin.console import Demo, DemoScene
+    from quorate.plugin.columns import BatchColumns as BatchColumns, ReadColumns as ReadColumns
+    from quorate.plugin.complaints import Complaints as Complaints
+    from quorate.plugin.console import Demo as Demo, DemoScene as DemoScene
     from quorate.plugin.declarations import (
-        CONSTANT_KEY,
-        METADATA_GROUP,
-        Alert,
-        Column,
-        ColumnLoad,
-        ConsoleAction,
-        ConsolePage,
-        FileLoad,
-        ReadBatch,
-        Removal,
-        Table,
-        constant_key,
+        CONSTANT_KEY as CONSTANT_KEY,
+        METADATA_GROUP as METADATA_GROUP,
+        Alert as Alert,
+        Column as Column,
+        ColumnLoad as ColumnLoad,
+        ConsoleAction as ConsoleAction,
+        ConsolePage as ConsolePage,
+        FileLoad as FileLoad,
+        ReadBatch as ReadBatch,
+        Removal as Removal,
+        Table as Table,
+        constant_key as constant_key,
     )
-    from quorate.plugin.fences import FENCE_NAMES, FenceNames
-    from quorate.plugin.gathering import Gathering
-    from quorate.plugin.invalid_items import CheckedItems, propose_valid, split_invalid
+    from quorate.plugin.fences import FENCE_NAMES as FENCE_NAMES, FenceNames as FenceNames
+    from quorate.plugin.gathering import Gathering as Gathering
+    from quorate.plugin.invalid_items import (
+        CheckedItems as CheckedItems,
+        propose_valid as propose_valid,
+        split_invalid as split_invalid,
+    )
     from quorate.plugin.node import (
-        Answers,
-        ClusterStatus,
-        OrderedCommands,
-        SessionRef,
-        ShardAnswers,
-        ShardStatus,
-        WatchedEvent,
+        Answers as Answers,
+        ClusterStatus as ClusterStatus,
+        OrderedCommands as OrderedCommands,
+        SessionRef as SessionRef,
+        ShardAnswers as ShardAnswers,
+        ShardStatus as ShardStatus,
+        WatchedEvent as WatchedEvent,
     )
-    from quorate.plugin.outcomes import NotProposedError, OutcomeUnknownError
-    from quorate.plugin.ports import OpenPort, ServicePort
+    from quorate.plugin.outcomes import (
+        NotProposedError as NotProposedError,
+        OutcomeUnknownError as OutcomeUnknownError,
+    )
+    from quorate.plugin.ports import OpenPort as OpenPort, ServicePort as ServicePort
     from quorate.plugin.resource import (
-        History,
-        Remake,
-        Stored,
-        TenantCascade,
-        TenantRows,
-        Ttl,
-        find_row,
-        get_row,
-        remove_row,
-        write_row,
+        History as History,
+        Remake as Remake,
+        Stored as Stored,
+        TenantCascade as TenantCascade,
+        TenantRows as TenantRows,
+        Ttl as Ttl,
+        find_row as find_row,
+        get_row as get_row,
+        remove_row as remove_row,
+        write_row as write_row,
     )
-    from quorate.plugin.services import Stub, generic_handler
-    from quorate.plugin.transaction import EmittedEvent, Event, Splice, UndeclaredFamilyError
-    from quorate.plugin.updates import Updates, updated
+    from quorate.plugin.services import Stub as Stub, generic_handler as generic_handler
+    from quorate.plugin.transaction import (
+        EmittedEvent as EmittedEvent,
+        Event as Event,
+        Splice as Splice,
+        UndeclaredFamilyError as UndeclaredFamilyError,
+    )
+    from quorate.plugin.updates import Updates as Updates, updated as updated
 
-__all__ = [
-    "CONSTANT_KEY",
-    "FENCE_NAMES",
-    "METADATA_GROUP",
-    "Alert",
-    "Answers",
-    "CallContext",
-    "CheckedItems",
-    "ClusterStatus",
-    "Column",
-    "ColumnLoad",
-    "Complaints",
-    "ConsoleAction",
-    "ConsolePage",
-    "Demo",
-    "DemoScene",
-    "EmittedEvent",
-    "Event",
-    "FenceNames",
-    "FileLoad",
-    "Gathering",
-    "Grant",
-    "History",
-    "HttpAnswer",
-    "HttpHandler",
-    "HttpRequest",
-    "NotProposedError",
-    "OpenPort",
-    "OrderedCommands",
-    "OutcomeUnknownError",
-    "ReadBatch",
-    "Remake",
-    "Removal",
-    "ServicePort",
-    "SessionRef",
-    "ShardAnswers",
-    "ShardStatus",
-    "Splice",
-    "Stored",
-    "Stub",
-    "Table",
-    "TenantCascade",
-    "TenantRows",
-    "Ttl",
-    "UndeclaredFamilyError",
-    "Updates",
-    "WatchedEvent",
-    "answer_each",
-    "cluster_place",
-    "constant_key",
-    "find_row",
-    "generic_handler",
-    "get_row",
-    "propose_valid",
-    "read_each",
-    "read_range",
-    "read_spliced",
-    "read_values",
-    "remove_row",
-    "split_invalid",
-    "still_due",
-    "tenant_place",
-    "updated",
-    "write_row",
-]
 
-__getattr__ = lazily(
+__all__, __dir__, __getattr__ = lazily(
     __name__,
     {
         "quorate.http1.messages": "HttpAnswer HttpHandler HttpRequest",
@@ -141,6 +97,7 @@ __getattr__ = lazily(
         "quorate.plugin.batches": (
             "answer_each read_each read_range read_spliced read_values still_due"
         ),
+        "quorate.plugin.columns": "BatchColumns ReadColumns",
         "quorate.plugin.complaints": "Complaints",
         "quorate.plugin.console": "Demo DemoScene",
         "quorate.plugin.declarations": (
@@ -164,7 +121,3 @@ __getattr__ = lazily(
         "quorate.plugin.updates": "Updates updated",
     },
 )
-
-
-def __dir__() -> list[str]:
-    return __all__

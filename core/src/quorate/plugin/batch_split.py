@@ -11,7 +11,7 @@ from google.protobuf.message import Message
 
 from quorate.plugin.outcomes import Invalid
 from quorate.plugin.shard_id import ShardId
-from quorate.plugin.slots import slots_of
+from quorate.plugin.slots import KeySlots, slots_of
 from quorate.v1.batch_pb2 import BatchReply, ItemRefusal, ShardRevision
 
 if TYPE_CHECKING:
@@ -24,20 +24,25 @@ INVALID: Final = "INVALID_ARGUMENT"
 _PLACE: Final = re.compile(r"(\w+)\[\d+\]")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(slots=True, kw_only=True)
 class ShardCommand:
-    """The part of a command that one shard carries out."""
+    """The part of a command that one shard carries out.
 
-    shard: ShardId
-    message: Message
+    It never changes; a frozen class takes three times as long to make.
+    """
+
+    shard: Final[ShardId]
+    message: Final[Message]
     #: Every slot that it touches, in order.
-    slots: tuple[int, ...]
+    slots: Final[Sequence[int]]
     #: The positions of its items in the request; empty when the command is not a batch.
-    positions: tuple[int, ...] = ()
+    positions: Final[tuple[int, ...]] = ()
     #: Items that are refused here, such as repetitions of a key; only the first part has them.
-    refused: tuple[ItemRefusal, ...] = ()
+    refused: Final[tuple[ItemRefusal, ...]] = ()
     #: What was read of `message` already.
-    read: ReadBatch | None = None
+    read: Final[ReadBatch | None] = None
+    #: `message`, serialized, if that was done already.
+    payload: Final[bytes | None] = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -56,11 +61,14 @@ def split(
     *,
     key_bytes: int | None = None,
     read: ReadBatch | None = None,
+    payload: bytes | None = None,
+    only: ShardId | None = None,
 ) -> list[ShardCommand]:
     """Return one command per shard, in the order of the shards.
 
-    `holder` returns the shard of a slot, always of one group; `read` is what was read of the
-    message already. An item whose key is longer than `key_bytes` is refused in its place; raises
+    `holder` returns the shard of a slot, always of one group, and `only` is that of all slots, if
+    there is one; `read` is what was read of the message already, and `payload` is the message,
+    serialized. An item whose key is longer than `key_bytes` is refused in its place; raises
     `Invalid` when every item is. When items have keys, the first item of a key is carried out, and
     later ones are refused.
     """
@@ -96,19 +104,27 @@ def split(
         message = items.make(message, [requested[place] for place in places])
         named = [named[place] for place in places]
     refused = tuple(left_out[place] for place in sorted(left_out))
+
+    def whole(shard: ShardId, slots: Sequence[int]) -> list[ShardCommand]:
+        return [
+            ShardCommand(
+                shard=shard,
+                message=message,
+                slots=slots,
+                positions=tuple(places),
+                refused=refused,
+                read=None if left_out else read,
+                payload=None if left_out else payload,
+            )
+        ]
+
+    if named and only is not None:
+        return whole(only, KeySlots(named))
     touched = slots_of(named)
     distinct = sorted(set(touched))
     owners = list(map(holder, distinct))
     if owners and owners.count(owners[0]) == len(owners):
-        whole = ShardCommand(
-            shard=owners[0],
-            message=message,
-            slots=tuple(distinct),
-            positions=tuple(places),
-            refused=refused,
-            read=None if left_out else read,
-        )
-        return [whole]
+        return whole(owners[0], tuple(distinct))
     # All shards are of one group, and a number hashes faster than a `ShardId`.
     shards: dict[int, ShardId] = {}
     held: dict[int, list[int]] = {}
@@ -162,14 +178,13 @@ def split_rest(
 
 def within(whole: ShardCommand, part: ShardCommand) -> ShardCommand:
     """Return a part of a part that was split again, with the positions of the original request."""
-    positions = tuple(whole.positions[position] for position in part.positions)
-    return ShardCommand(
-        shard=part.shard,
-        message=part.message,
-        slots=part.slots,
-        positions=positions,
+    return replace(
+        part,
+        positions=tuple(whole.positions[position] for position in part.positions),
         # Exactly one part has the first item.
         refused=whole.refused if 0 in part.positions else (),
+        read=None,
+        payload=None,
     )
 
 

@@ -3,7 +3,7 @@
 import inspect
 import re
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from typing import Any, Final
 
@@ -14,7 +14,6 @@ from quorate.plugin.declarations import (
     ColumnFamily,
     Command,
     ExtensionPoint,
-    Query,
     RaftGroup,
 )
 from quorate.plugin.declared import Declared
@@ -28,37 +27,39 @@ from quorate.plugin.source_lines import place_in
 #: What the command line itself offers below `quorate`.
 HOST_CLI_COMMANDS: Final = frozenset(
     {
-        "audit",
-        "backup",
-        "bench",
-        "cert",
-        "completion",
-        "config",
-        "controller",
-        "debug",
-        "demo",
-        "dev",
-        "doctor",
-        "explain",
-        "group",
-        "kv",
-        "member",
-        "metrics",
-        "node",
-        "plan",
-        "plugin",
-        "protos",
-        "restore",
-        "serve",
-        "shard",
-        "status",
-        "top",
-        "upgrade",
-        "watch",
+        *("audit", "backup", "bench", "cert", "completion", "config", "controller", "debug"),
+        *("demo", "dev", "doctor", "explain", "group", "kv", "member", "metrics", "node"),
+        *("plan", "plugin", "protos", "restore", "serve", "shard", "status", "top"),
+        *("upgrade", "watch"),
     }
 )
 
 _NAME: Final = re.compile(r"[a-z][a-z0-9_]*")
+
+#: What problems call each kind of declaration, and where a plugin has those of the kind.
+_KINDS: Final = {
+    "column family": "families",
+    "cache": "caches",
+    "controller": "controllers",
+    "timer": "timers",
+    "extension point": "points",
+    "metric": "metrics",
+    "command-line command": "cli_commands",
+    "command": "commands",
+    "query": "queries",
+}
+#: The functions in declarations, and whether they are awaited: others run in one turn of the loop.
+_FUNCTIONS: Final = {
+    ("command", "validate"): False,
+    ("command", "shard_key"): False,
+    ("query", "run"): False,
+    ("query", "shard_key"): False,
+    ("query", "order"): False,
+    ("column family", "shard_key"): False,
+    ("timer", "due"): False,
+    ("command", "admit"): True,
+    ("controller", "run_once"): True,
+}
 
 #: The fault, and the fix.
 Problems = Iterator[tuple[str, str]]
@@ -82,21 +83,13 @@ def problems_of(declared: Sequence[Declared]) -> list[PluginProblem]:
 
 def _subjects(plugin: Declared) -> Iterator[tuple[str, str]]:
     """Yield how problems name each declaration, and its place."""
-    for kind, items in _named_items(plugin).items():
-        for item in items:
-            yield f"{kind} {item.name}", item.where
-    for kind, messages in (
-        ("command", plugin.commands),
-        ("handler of", plugin.commands),
-        ("query", plugin.queries),
-    ):
-        for each in messages:
-            yield f"{kind} {_name(each)}", each.where
+    for kind, each in _each(plugin, *_KINDS):
+        yield f"{kind} {_name(each)}", each.where
+    for command in plugin.commands:
+        yield f"handler of {_name(command)}", command.where
     for service in plugin.services:
         yield f"service {service.full_name}", service.where
-        for method in service.service.methods_by_name:
-            yield f"access of {service.full_name}/{method}", service.where
-        for method in service.access:
+        for method in (*service.service.methods_by_name, *service.access):
             yield f"access of {service.full_name}/{method}", service.where
     for group in plugin.groups:
         yield f"group {group.name}", group.where
@@ -109,17 +102,11 @@ def _subjects(plugin: Declared) -> Iterator[tuple[str, str]]:
         yield "config sections", section.where
 
 
-def _named_items(plugin: Declared) -> Mapping[str, Iterable[Any]]:
-    """Return what has a name of its own, by how problems call it."""
-    return {
-        "column family": plugin.families,
-        "cache": plugin.caches,
-        "controller": plugin.controllers,
-        "timer": plugin.timers,
-        "extension point": plugin.points,
-        "metric": plugin.metrics,
-        "command-line command": plugin.cli_commands,
-    }
+def _each(plugin: Declared, *kinds: str) -> Iterator[tuple[str, Any]]:
+    """Yield the declarations of these kinds, each with its kind."""
+    for kind in kinds:
+        for declaration in getattr(plugin, _KINDS[kind]):
+            yield kind, declaration
 
 
 class _World:
@@ -159,16 +146,9 @@ def _owners_last(declared: Sequence[Declared], kind: str) -> list[Any]:
 
 def _owned(plugin: Declared) -> Iterator[tuple[str, str, bool]]:
     """Yield kind and name of each item to be named after its plugin, and whether it is."""
-    kinds: Mapping[str, Iterable[Any]] = {
-        "column family": plugin.families,
-        "cache": plugin.caches,
-        "controller": plugin.controllers,
-        "timer": plugin.timers,
-        "extension point": plugin.points,
-    }
-    for kind, items in kinds.items():
-        for item in items:
-            yield kind, item.name, _is_named_after(plugin, item.name)
+    own = ("column family", "cache", "controller", "timer", "extension point")
+    for kind, item in _each(plugin, *own):
+        yield kind, item.name, _is_named_after(plugin, item.name)
     for metric in plugin.metrics:
         noun = metric.name.removeprefix(f"quorate_{plugin.plugin.name}_")
         yield "metric", metric.name, noun != metric.name and bool(_NAME.fullmatch(noun))
@@ -177,8 +157,7 @@ def _owned(plugin: Declared) -> Iterator[tuple[str, str, bool]]:
 def _claims(plugin: Declared) -> Iterator[tuple[str, str]]:
     """Every name that may be declared only once; a stray name claims nothing."""
     yield from ((kind, name) for kind, name, owned in _owned(plugin) if owned)
-    yield from (("command", _name(command)) for command in plugin.commands)
-    yield from (("query", _name(query)) for query in plugin.queries)
+    yield from ((kind, _name(each)) for kind, each in _each(plugin, "command", "query"))
     yield from (("service", service.full_name) for service in plugin.services)
     yield from (
         ("command-line command", command.name)
@@ -233,19 +212,12 @@ def _groups(plugin: Declared, world: _World) -> Problems:
         if len({count for _, count in shards}) > 1:
             settings = " and ".join(f"shards={count} by {owner}" for owner, count in shards)
             yield (f"group {name} is declared with {settings}", "declare it equally everywhere")
-    users: list[tuple[str, Any]] = [
-        *((f"column family {family.name}", family) for family in plugin.families),
-        *((f"cache {cache.name}", cache) for cache in plugin.caches),
-        *((f"controller {controller.name}", controller) for controller in plugin.controllers),
-        *((f"timer {timer.name}", timer) for timer in plugin.timers),
-        *((f"command {_name(command)}", command) for command in plugin.commands),
-        *((f"query {_name(query)}", query) for query in plugin.queries),
-    ]
     declared = {METADATA_GROUP.name, *world.groups, *(group.name for group in plugin.groups)}
-    for user, item in users:
+    users = ("column family", "cache", "controller", "timer", "command", "query")
+    for kind, item in _each(plugin, *users):
         if item.group not in declared and world.incomplete.isdisjoint((own, item.group)):
             yield (
-                f"{user} is in group {item.group}, which no plugin declares",
+                f"{kind} {_name(item)} is in group {item.group}, which no plugin declares",
                 meant(
                     item.group,
                     sorted(declared),
@@ -419,33 +391,24 @@ def _config_section(plugin: Declared, _: _World) -> Problems:
 
 def _async_or_not(plugin: Declared, _: _World) -> Problems:
     """Check that functions run in one turn of the loop are plain, and awaited ones are async."""
-    plain: list[tuple[str, object]] = []
-    waiting: list[tuple[str, object]] = []
-    for command in plugin.commands:
-        plain.append((f"the handler of {_name(command)}", command.apply))
-        parts = ("validate", "shard_key")
-        plain += [(f"{part} of command {_name(command)}", getattr(command, part)) for part in parts]
-        if command.admit is not None:
-            waiting.append((f"admit of command {_name(command)}", command.admit))
-    for query in plugin.queries:
-        for part in ("run", "shard_key", "order"):
-            plain.append((f"{part} of query {_name(query)}", getattr(query, part)))
-    plain += [
-        (f"shard_key of column family {each.name}", each.shard_key) for each in plugin.families
+    functions: list[tuple[str, Any, bool]] = [
+        (f"the handler of {_name(each)}", each.apply, False) for each in plugin.commands
     ]
-    plain += [(f"due of timer {each.name}", each.due) for each in plugin.timers]
-    waiting += [
-        (f"run_once of controller {each.name}", each.run_once) for each in plugin.controllers
+    functions += [
+        (f"{part} of {kind} {_name(each)}", getattr(each, part), awaited)
+        for (kind, part), awaited in _FUNCTIONS.items()
+        for _, each in _each(plugin, kind)
     ]
-    for what, function in plain:
-        if _is_async(function):
+    for what, function, awaited in functions:
+        if function is None or _is_async(function) == awaited:
+            continue
+        if awaited:
+            yield (f"{what} is not an async function", "define it with async def")
+        else:
             yield (
                 f"{what} is an async function",
                 "define it with def: it works on its arguments, and awaits nothing",
             )
-    for what, function in waiting:
-        if not _is_async(function):
-            yield (f"{what} is not an async function", "define it with async def")
 
 
 def _access(plugin: Declared, world: _World) -> Problems:
@@ -542,8 +505,10 @@ def _tells_types_apart(point: ExtensionPoint) -> bool:
     return True
 
 
-def _name(declaration: Command[Any] | Query[Any]) -> str:
-    return str(declaration.message.DESCRIPTOR.full_name)
+def _name(declaration: Any) -> str:
+    """Return the name of a declaration: that of its message where it has none of its own."""
+    message = getattr(declaration, "message", None)
+    return str(declaration.name if message is None else message.DESCRIPTOR.full_name)
 
 
 _CHECKS: Final[tuple[Callable[[Declared, _World], Problems], ...]] = (

@@ -55,7 +55,8 @@ class ColumnFamily(Declaration):
     shard_key: Callable[[bytes], bytes] | None = None
     #: Called with a row's key and value when a shard deletes it because it moved to another
     #: shard with its slot: removes it from the state that the shard keeps of all its rows, such as
-    #: their number in a family without `shard_key`. It runs as a handler does, and emits no event.
+    #: their number in a family without `shard_key`. It runs as a handler does, and emits no event;
+    #: what it writes to a family with `row` is dropped.
     departs: Callable[[Txn, bytes, bytes], None] | None = None
     #: Of a family without `shard_key`: merges a row that two shards have when the shards are
     #: merged, from its key and both values. None: shards that both have such rows are not merged.

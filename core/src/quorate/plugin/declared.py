@@ -15,24 +15,8 @@ import pluggy
 from google.protobuf.descriptor import ServiceDescriptor
 from google.protobuf.message import Message
 
-from quorate.plugin import hookspecs
+from quorate.plugin import declarations as given, hookspecs
 from quorate.plugin.access import Access
-from quorate.plugin.declarations import (
-    Cache,
-    CliCommand,
-    ColumnFamily,
-    Command,
-    ConfigSection,
-    Controller,
-    Extension,
-    ExtensionPoint,
-    GrpcService,
-    Items,
-    Metric,
-    Query,
-    RaftGroup,
-    Timer,
-)
 from quorate.plugin.discovery import Plugin
 from quorate.plugin.hookspecs import Declaration
 from quorate.plugin.kinds import OfKind
@@ -40,19 +24,7 @@ from quorate.plugin.markers import PROJECT
 from quorate.plugin.nearness import meant, repair_of
 from quorate.plugin.node import NodeApi
 from quorate.plugin.problems import PluginProblem
-from quorate.plugin.resource import Resource, derive
-from quorate.plugin.resource.declaration import (
-    Admission,
-    Checks,
-    History,
-    Item,
-    Life,
-    Serving,
-    Storage,
-    Ttl,
-    Verb,
-    View,
-)
+from quorate.plugin.resource import Resource, declaration as parts, derive
 from quorate.plugin.rows.plugin import Plugin as RowPlugin
 from quorate.plugin.rows.shapes import Misdeclared
 from quorate.plugin.source_lines import place_in, place_of_error, place_of_hook
@@ -64,14 +36,17 @@ _CLASSES: Final[dict[str, type[object]]] = {
     "type[object]": object,
 }
 #: The parts of declarations.
-_RECORDS: Final = (Serving, Storage, Life, View, Ttl, History, Verb, Item, Admission, Checks)
+_RECORDS: Final = (
+    *(parts.Serving, parts.Storage, parts.Life, parts.View, parts.Ttl, parts.History),
+    *(parts.Verb, parts.Item, parts.Admission, parts.Checks),
+)
 #: What stands for itself, with a type in brackets or without.
 _INSTANCES: Final[dict[str, type[object]]] = {
     "Resource": Resource,
     "Mapping": Mapping,
     "ServiceDescriptor": ServiceDescriptor,
     "Access": Access,
-    "Items": Items,
+    "Items": given.Items,
     **{each.__name__: each for each in _RECORDS},
 }
 
@@ -160,20 +135,20 @@ class Declared:
     #: False: declarations may be missing, and checks that depend on them are skipped.
     complete: bool = True
 
-    groups = OfKind(RaftGroup)
+    groups = OfKind(given.RaftGroup)
     resources = OfKind(Resource)
-    families = OfKind(ColumnFamily)
-    commands = OfKind(Command)
-    queries = OfKind(Query)
-    caches = OfKind(Cache)
-    controllers = OfKind(Controller)
-    timers = OfKind(Timer)
-    services = OfKind(GrpcService)
-    metrics = OfKind(Metric)
-    sections = OfKind(ConfigSection)
-    cli_commands = OfKind(CliCommand)
-    points = OfKind(ExtensionPoint)
-    extensions = OfKind(Extension)
+    families = OfKind(given.ColumnFamily)
+    commands = OfKind(given.Command)
+    queries = OfKind(given.Query)
+    caches = OfKind(given.Cache)
+    controllers = OfKind(given.Controller)
+    timers = OfKind(given.Timer)
+    services = OfKind(given.GrpcService)
+    metrics = OfKind(given.Metric)
+    sections = OfKind(given.ConfigSection)
+    cli_commands = OfKind(given.CliCommand)
+    points = OfKind(given.ExtensionPoint)
+    extensions = OfKind(given.Extension)
 
     @property
     def level(self) -> int:

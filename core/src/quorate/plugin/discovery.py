@@ -99,14 +99,14 @@ def _load(claims: Sequence[EntryPoint], core_version: str) -> Plugin:
             cause=error,
             where=place_of_error(error),
         )
-        return replace(plugin, problems=(problem,))
-    if not isinstance(module, ModuleType):
+    else:
+        if isinstance(module, ModuleType):
+            return replace(plugin, module=module)
         problem = plugin.problem(
             f"the entry point {point.value} is a {type(module).__name__} and no module",
             f"let it name the module that holds the hooks: {point.name} = {point.module!r}",
         )
-        return replace(plugin, problems=(problem,))
-    return replace(plugin, module=module)
+    return replace(plugin, problems=(problem,))
 
 
 def _name_problems(plugin: Plugin, claims: Sequence[EntryPoint]) -> Iterator[PluginProblem]:

@@ -14,6 +14,9 @@ A = TypeVar("A")
 class Gathering(Generic[R, A]):
     """Requests of one kind and one turn of the loop, which `carry_out` answers in their order.
 
+    They are carried out outside of a call: `NodeApi` then acts as the node itself, which may do
+    everything, and without the deadline of a caller. Check what each caller may do before `add`.
+
     At most `most` go together, by the sum of their weights. The loop defaults to that of the first.
     """
 
@@ -76,6 +79,9 @@ class Gathering(Generic[R, A]):
         answers: Sequence[A | BaseException]
         try:
             answers = await self._carry_out([request for request, _ in part])
+            if len(answers) != len(part):
+                # Of another number of answers nobody knows which is whose.
+                raise ValueError(f"{len(answers)} answers to {len(part)} requests")
         except asyncio.CancelledError:
             # The node stops, and nothing else would end them.
             for _, future in part:

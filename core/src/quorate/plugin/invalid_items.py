@@ -63,27 +63,18 @@ def split_invalid(
 async def propose_valid(
     node: NodeApi, command: M, field: str, check: Callable[[Any, str], None]
 ) -> BatchReply:
-    """Propose the items of a repeated field that `check` does not refuse, and answer all.
+    """Propose a batch, whose items are those of a field, and answer a wrong item in its place.
 
-    `check` is what the command is declared with. Raises `Invalid` for what is wrong with the
-    command as a whole.
+    The node does so itself, but refuses a batch of one as a single call. `check` is what the
+    command is declared with. Raises `Invalid` for what is wrong with the command as a whole.
     """
     try:
-        # Most batches are right, and are looked at only once.
         return await node.propose(command, BatchReply)
     except Invalid:
         items = getattr(command, field)
-        if not items:
-            raise
-        checked = split_invalid(field, items, check)
-        if not checked.refusals:
-            raise
-
-    async def propose(valid: Sequence[Any]) -> BatchReply:
-        rest = type(command)()
-        rest.CopyFrom(command)
-        rest.ClearField(field)
-        getattr(rest, field).extend(valid)
-        return await node.propose(rest, BatchReply)
-
-    return await checked.execute(propose)
+        if len(items) == 1:
+            try:
+                check(items[0], f"{field}[0].")
+            except Invalid as wrong:
+                return BatchReply(items=1, refusals=[refusal_of(0, wrong)])
+        raise

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from quorate.plugin.access import Access, Rights
 from quorate.plugin.services import methods_of
+from quorate.plugin.singles import has_field
 
 if TYPE_CHECKING:
     from google.protobuf.descriptor import Descriptor, ServiceDescriptor
@@ -71,13 +72,7 @@ def misfits(access: Access, request: Descriptor) -> list[str]:
     named = [each for each in (access.tenant, access.key) if each]
     if kind is None or access.places is not None:
         return []
-    return [path for path in named if not _leads(kind, path)]
-
-
-def _leads(kind: Any, path: str) -> bool:
-    name, _, rest = path.partition(".")
-    found = None if kind is None else kind.fields_by_name.get(name)
-    return found is not None and (not rest or _leads(found.message_type, rest))
+    return [path for path in named if not has_field(kind, path)]
 
 
 def readable(rights: Rights, family: ColumnFamily) -> Callable[[bytes], bool] | None:

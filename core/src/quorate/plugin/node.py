@@ -236,8 +236,8 @@ class NodeApi(Protocol):
     def serve(self, port: ServicePort) -> AbstractAsyncContextManager[OpenPort]:
         """Serve gRPC, and HTTP/1.1 beside it, at a port of the plugin's own within a block.
 
-        Connections, requests and times are bounded as on the node's own port. It cannot be entered
-        where the address cannot be listened on, or is open to others without TLS.
+        Connections, requests and times are bounded as on the node's own port. It is not entered
+        where the node cannot listen on the address, or others could reach it without TLS.
         """
 
     def cluster(self) -> ClusterStatus:
@@ -347,19 +347,20 @@ class NodeApi(Protocol):
     async def propose(
         self,
         command: Message,
-        reply: type[R],
+        reply: type[A],
         *,
         session: SessionRef | None = None,
         if_leader: ShardRef | None = None,
         fence: Fence | None = None,
-    ) -> R:
+    ) -> A:
         """Validate, route and replicate a command; return its handler's reply once it is durable.
 
         `if_leader` fences the command: it is refused when that term has passed. `fence` refuses it
         with FENCED where a newer token of that name is known. Raises `Invalid`
         before anything is logged, `Rejected` when the handler refused, `NotProposedError` where a
         retry is safe, and `OutcomeUnknownError` where it is not. A handler that returns None
-        is answered with an empty `reply`; a caller that needs no reply asks for `Empty`.
+        is answered with an empty `reply`; a caller that needs no reply asks for `Empty`, and one
+        that passes it on as it is asks for `bytes`.
         """
 
     def ordered(self) -> OrderedCommands:

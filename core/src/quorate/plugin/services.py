@@ -67,7 +67,8 @@ def methods_of(service: ServiceDescriptor) -> list[Method]:
 
 def method_of(declared: MethodDescriptor) -> Method:
     """Return a method with the classes of its messages."""
-    streams = ("stream" if each else "unary" for each in _streaming(declared))
+    streaming = (declared.client_streaming, declared.server_streaming)
+    streams = ("stream" if each else "unary" for each in streaming)
     return Method(
         name=declared.name,
         path=f"/{declared.containing_service.full_name}/{declared.name}",
@@ -88,10 +89,7 @@ def generic_handler(
 
     handlers = {
         method.name: handler(
-            method.kind,
-            getattr(servicer, method.name),
-            method.request.FromString,
-            encoded,
+            method.kind, getattr(servicer, method.name), method.request.FromString, encoded
         )
         for method in methods_of(service)
         if hasattr(servicer, method.name)
@@ -122,7 +120,3 @@ def undeclared(service: ServiceDescriptor, servicer: type) -> Iterator[str]:
         public = inspect.isfunction(member) and not name.startswith("_")
         if public and name not in service.methods_by_name:
             yield name
-
-
-def _streaming(declared: MethodDescriptor) -> tuple[bool, bool]:
-    return declared.client_streaming, declared.server_streaming

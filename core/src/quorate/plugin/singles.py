@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any, Final
 
+from google.protobuf.field_mask_pb2 import FieldMask
 from google.protobuf.message import Message
 
 from quorate.plugin.outcomes import Invalid, Rejected
@@ -61,6 +62,11 @@ def field_of_item(field: str) -> str:
 def of_item(invalid: Invalid) -> Invalid:
     """Return the fault of a batch of one as the fault of its item."""
     return Invalid(field_of_item(invalid.field), invalid.reason)
+
+
+def has_field(kind: Any, path: str) -> bool:
+    """Return whether a path like `id.tenant` leads to a field of a message, by its descriptor."""
+    return FieldMask(paths=[path]).IsValidForDescriptor(kind)
 
 
 def is_repeated(field: Any) -> bool:

@@ -4,8 +4,9 @@ A bitmap is 128 bytes; slot `s` is the bit `1 << (s & 7)` of byte `s >> 3`.
 """
 
 import zlib
-from collections.abc import Iterable
-from typing import Final
+from collections.abc import Iterable, Iterator, Sequence
+from functools import cached_property
+from typing import Final, overload
 
 SLOTS: Final = 1_024
 BITMAP_BYTES: Final = SLOTS // 8
@@ -20,6 +21,36 @@ def slots_of(shard_keys: Iterable[bytes]) -> list[int]:
     """Return the slot of each of many shard keys, in their order."""
     crc32 = zlib.crc32
     return [crc32(shard_key) % SLOTS for shard_key in shard_keys]
+
+
+class KeySlots(Sequence[int]):
+    """The different slots of shard keys in order, which are not computed before they are used.
+
+    Where one shard owns all slots of a group, those of a batch are not looked at.
+    """
+
+    def __init__(self, shard_keys: Iterable[bytes]) -> None:
+        self._shard_keys: Final = shard_keys
+
+    @overload
+    def __getitem__(self, at: int) -> int: ...
+    @overload
+    def __getitem__(self, at: slice) -> tuple[int, ...]: ...
+    def __getitem__(self, at: int | slice) -> int | tuple[int, ...]:
+        """Return a slot by its place."""
+        return self._slots[at]
+
+    def __iter__(self) -> Iterator[int]:
+        """Return the slots in order, without a lookup of each by its place."""
+        return iter(self._slots)
+
+    def __len__(self) -> int:
+        """Return the number of slots."""
+        return len(self._slots)
+
+    @cached_property
+    def _slots(self) -> tuple[int, ...]:
+        return tuple(sorted(set(slots_of(self._shard_keys))))
 
 
 def even_cut(shards: int) -> tuple[bytes, ...]:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import dataclasses
 import sys
-from collections.abc import Iterable, Iterator
-from types import TracebackType
+from collections.abc import Iterable
+from traceback import walk_tb
+from types import FrameType
 from typing import Any, Final, TypeVar
 
 _HOST: Final = "quorate.plugin"
@@ -59,21 +60,15 @@ def place_of_error(error: BaseException) -> str:
     if isinstance(error, SyntaxError) and error.filename:
         return f"{error.filename}:{error.lineno}"
     lines = [
-        f"{each.tb_frame.f_code.co_filename}:{each.tb_lineno}"
-        for each in _passed(error.__traceback__)
-        if _is_own(each)
+        f"{frame.f_code.co_filename}:{line}"
+        for frame, line in walk_tb(error.__traceback__)
+        if _is_own(frame)
     ]
     return lines[-1] if lines else ""
 
 
-def _passed(traceback: TracebackType | None) -> Iterator[TracebackType]:
-    while traceback is not None:
-        yield traceback
-        traceback = traceback.tb_next
-
-
-def _is_own(traceback: TracebackType) -> bool:
-    module = f"{traceback.tb_frame.f_globals.get('__name__')}."
-    file = traceback.tb_frame.f_code.co_filename
+def _is_own(frame: FrameType) -> bool:
+    module = f"{frame.f_globals.get('__name__')}."
+    file = frame.f_code.co_filename
     foreign = ("importlib.", "_frozen_importlib", "pluggy.", "google.", f"{_HOST}.")
     return not module.startswith(foreign) and not file.startswith("<")

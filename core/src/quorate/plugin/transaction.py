@@ -1,6 +1,6 @@
 """The view of one shard's rows for queries, and the transaction over them for handlers."""
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import NamedTuple, Protocol
 
@@ -93,6 +93,9 @@ class Reader(Protocol):
     def get_values(self, family: str, keys: Iterable[bytes]) -> list[bytes | None]:
         """Return the values of keys as `get_rows` does; less work where no revision is needed."""
 
+    def get_starts(self, family: str, keys: Iterable[bytes], size: int) -> list[bytes | None]:
+        """Return the first `size` bytes of each value, as `get_values` returns all of them."""
+
     def deadline(self, timer: str, key: bytes) -> int | None:
         """Return the deadline of `key` under a declared timer, or None if it has no deadline.
 
@@ -134,7 +137,7 @@ class Reader(Protocol):
     ) -> Iterator[Row]:
         """Yield the rows with `start <= key < end` in key order, or in reverse.
 
-        With a limit at most so many, as they are at this call. Without one all of them, read a
+        A limit yields at most that number, as they are at this call. Without one, rows are read a
         hundred at a time: few are in memory, and a write shows in the rows not read by then.
         """
 
@@ -160,6 +163,12 @@ class Txn(Reader, Protocol):
 
     def put_each(self, family: str, rows: Mapping[bytes, bytes]) -> None:
         """Write rows in the order given, as `put` does; much less work than one `put` for each."""
+
+    def put_joined(self, family: str, keys: Collection[bytes], *parts: Iterable[bytes]) -> None:
+        """Write rows as `put_each` does, of keys no two of which are equal.
+
+        Each value is joined of one of each of the `parts`, which saves a copy of it.
+        """
 
     def delete(self, family: str, key: bytes) -> None:
         """Delete a row, if there is one; of a family that declares `row` also an event."""

@@ -6,16 +6,15 @@ given one by one; a list or a map is given, and replaced, as a whole.
 """
 
 from collections.abc import Callable, Iterator
+from copy import deepcopy
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final, TypeVar, cast
+from typing import Any, Final, TypeVar
 
 from google.protobuf.field_mask_pb2 import FieldMask
 from google.protobuf.message import Message
 
 from quorate.plugin.outcomes import Invalid, Rejected
-
-if TYPE_CHECKING:
-    from google.protobuf.descriptor import Descriptor
+from quorate.plugin.singles import has_field
 
 U = TypeVar("U", bound=Message)
 R = TypeVar("R", bound=Message)
@@ -50,7 +49,7 @@ class Updates:
         """
         mask, mask_path = _mask(update, mask), mask_path or f"{path}{UPDATE_MASK}"
         for name in mask.paths:
-            if self._is_fixed(name) or not _is_in(update, name):
+            if self._is_fixed(name) or not has_field(update.DESCRIPTOR, name):
                 names = (field.name for field in update.DESCRIPTOR.fields)
                 free = ", ".join(each for each in names if not self._is_fixed(each))
                 raise Invalid(mask_path, f"names {name!r}, and may name {free}")
@@ -74,8 +73,7 @@ class Updates:
     def write(self, row: R, update: Message, mask: FieldMask | None = None) -> R:
         """Write the given fields of an update into a row, and return the row."""
         given = self.given(update, mask)
-        source = type(update)()
-        source.CopyFrom(update)
+        source = deepcopy(update)
         for path in given.paths:
             # An absent message would keep the fields named within it from being cleared.
             within: Message = source
@@ -103,11 +101,6 @@ def updated(row: R, check: Callable[[R], None]) -> R:
 
 def _mask(update: Message, mask: FieldMask | None) -> FieldMask:
     return getattr(update, UPDATE_MASK, FieldMask()) if mask is None else mask
-
-
-def _is_in(message: Message, path: str) -> bool:
-    descriptor = cast("Descriptor", message.DESCRIPTOR)
-    return FieldMask(paths=[path]).IsValidForDescriptor(descriptor)
 
 
 def _root(path: str) -> str:

@@ -4,8 +4,8 @@ A golden descriptor set is the vocabulary of the last release: the messages in l
 of clients. Later files may add to it; a removal needs `reserved`.
 """
 
-from collections.abc import Iterable, Iterator, Mapping
-from typing import Final
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any, Final
 
 from google.protobuf.descriptor import FileDescriptor
 from google.protobuf.descriptor_pb2 import (
@@ -39,10 +39,18 @@ def breaking_changes(golden: bytes, current: bytes) -> list[str]:
     Renumbering, renaming, another type, and removal without `reserved` break; additions do not.
     """
     before, now = _Vocabulary(golden), _Vocabulary(current)
+    kinds: Iterable[tuple[str, Any, Any, Callable[[str, Any, Any], Iterable[str]]]] = (
+        ("message", before.messages, now.messages, _message),
+        ("enum", before.enums, now.enums, _enum),
+        ("service", before.services, now.services, _service),
+    )
     return [
-        *_messages(before.messages, now.messages),
-        *_enums(before.enums, now.enums),
-        *_services(before.services, now.services),
+        change
+        for kind, declared, kept, changes_of in kinds
+        for name, old in declared.items()
+        for change in (
+            changes_of(name, old, kept[name]) if name in kept else [f"{kind} {name} was removed"]
+        )
     ]
 
 
@@ -68,71 +76,47 @@ class _Vocabulary:
             self._add(f"{name}.", message.nested_type, message.enum_type)
 
 
-def _messages(
-    before: Mapping[str, DescriptorProto], now: Mapping[str, DescriptorProto]
-) -> Iterator[str]:
-    for name, old in before.items():
-        new = now.get(name)
-        if new is None:
-            yield f"message {name} was removed"
+def _message(name: str, old: DescriptorProto, new: DescriptorProto) -> Iterator[str]:
+    # The end of a message's reserved range is exclusive.
+    reserved = [(each.start, each.end - 1) for each in new.reserved_range]
+    fields = {field.number: field for field in new.field}
+    for field in old.field:
+        successor = fields.get(field.number)
+        if successor is None:
+            if not _covers(reserved, (field.number, field.number)):
+                yield _not_reserved(f"field {name}.{field.name}", field.number)
             continue
-        # The end of a message's reserved range is exclusive.
-        reserved = [(each.start, each.end - 1) for each in new.reserved_range]
-        fields = {field.number: field for field in new.field}
-        for field in old.field:
-            successor = fields.get(field.number)
-            if successor is None:
-                if not _covers(reserved, (field.number, field.number)):
-                    yield _not_reserved(f"field {name}.{field.name}", field.number)
-                continue
-            was, became = _shape(old, field), _shape(new, successor)
-            if was != became:
-                yield f"field {name} number {field.number} was {was} and became {became}"
-        ranges = [(each.start, each.end - 1) for each in old.reserved_range]
-        yield from _given_up(f"message {name}", ranges, reserved)
+        was, became = _shape(old, field), _shape(new, successor)
+        if was != became:
+            yield f"field {name} number {field.number} was {was} and became {became}"
+    ranges = [(each.start, each.end - 1) for each in old.reserved_range]
+    yield from _given_up(f"message {name}", ranges, reserved)
 
 
-def _enums(
-    before: Mapping[str, EnumDescriptorProto], now: Mapping[str, EnumDescriptorProto]
-) -> Iterator[str]:
-    for name, old in before.items():
-        new = now.get(name)
-        if new is None:
-            yield f"enum {name} was removed"
+def _enum(name: str, old: EnumDescriptorProto, new: EnumDescriptorProto) -> Iterator[str]:
+    reserved = [(each.start, each.end) for each in new.reserved_range]
+    names = {(value.number, value.name) for value in new.value}
+    numbers = {value.number: value.name for value in new.value}
+    for value in old.value:
+        if (value.number, value.name) in names:
             continue
-        reserved = [(each.start, each.end) for each in new.reserved_range]
-        names = {(value.number, value.name) for value in new.value}
-        numbers = {value.number: value.name for value in new.value}
-        for value in old.value:
-            if (value.number, value.name) in names:
-                continue
-            if value.number in numbers:
-                became = numbers[value.number]
-                yield f"value {value.number} of enum {name} was {value.name} and became {became}"
-            elif not _covers(reserved, (value.number, value.number)):
-                yield _not_reserved(f"value {value.name} of enum {name}", value.number)
-        ranges = [(each.start, each.end) for each in old.reserved_range]
-        yield from _given_up(f"enum {name}", ranges, reserved)
+        if value.number in numbers:
+            became = numbers[value.number]
+            yield f"value {value.number} of enum {name} was {value.name} and became {became}"
+        elif not _covers(reserved, (value.number, value.number)):
+            yield _not_reserved(f"value {value.name} of enum {name}", value.number)
+    ranges = [(each.start, each.end) for each in old.reserved_range]
+    yield from _given_up(f"enum {name}", ranges, reserved)
 
 
-def _services(
-    before: Mapping[str, ServiceDescriptorProto], now: Mapping[str, ServiceDescriptorProto]
-) -> Iterator[str]:
-    for name, old in before.items():
-        new = now.get(name)
-        if new is None:
-            yield f"service {name} was removed"
-            continue
-        methods = {method.name: method for method in new.method}
-        for method in old.method:
-            successor = methods.get(method.name)
-            if successor is None:
-                yield f"method {name}.{method.name} was removed"
-            elif _signature(method) != _signature(successor):
-                yield (
-                    f"method {name}.{method.name} was {_signature(method)} "
-                    f"and became {_signature(successor)}"
-                )
+def _service(name: str, old: ServiceDescriptorProto, new: ServiceDescriptorProto) -> Iterator[str]:
+    methods = {method.name: _signature(method) for method in new.method}
+    for method in old.method:
+        was, became = _signature(method), methods.get(method.name)
+        if became is None:
+            yield f"method {name}.{method.name} was removed"
+        elif was != became:
+            yield f"method {name}.{method.name} was {was} and became {became}"
 
 
 def _shape(message: DescriptorProto, field: FieldDescriptorProto) -> str:

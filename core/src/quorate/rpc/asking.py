@@ -3,9 +3,7 @@
 import asyncio
 import time
 from collections.abc import Callable, Iterable, Mapping
-from typing import Any, Final, NamedTuple
-
-from google.rpc import status_pb2
+from typing import Final, NamedTuple
 
 from quorate.consensus.membership import Configuration
 from quorate.consensus.messages import Peer
@@ -13,7 +11,7 @@ from quorate.http2.grpc.call_errors import CallError
 from quorate.http2.grpc.codes import Code
 from quorate.plugin.shard_id import ShardId
 from quorate.rpc.channels import NodeChannels, UnreachableError
-from quorate.rpc.status import DETAILS_KEY, error_of
+from quorate.rpc.status import error_in
 from quorate.shards.refusals import NotProposedError, OutcomeUnknownError, UnansweredInTimeError
 from quorate.shards.shard.removal import Membership
 from quorate.shards.timing import Background, end
@@ -178,10 +176,8 @@ class NodeMemberSteps:
 
 
 def _raised(node: str, asked: AskedStep, error: CallError) -> Exception:
-    metadata: Any = error.trailing_metadata()
-    for key, value in metadata or ():
-        if key == DETAILS_KEY:
-            return error_of(status_pb2.Status.FromString(value), asked.shard)
+    if (sent := error_in(error, asked.shard)) is not None:
+        return sent
     if error.code() is Code.PERMISSION_DENIED:
         return NotProposedError(f"{node} refuses this node: {error.details()}; nothing was changed")
     if error.code() is Code.DEADLINE_EXCEEDED:

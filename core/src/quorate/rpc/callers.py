@@ -25,7 +25,8 @@ def caller() -> Caller:
 def begin(made_by: Caller) -> None:
     """Record a call's caller in its task, and forget the request of an earlier call of the task."""
     _caller.set(made_by)
-    _asked.set(None)
+    if _asked.get() is not None:
+        _asked.set(None)
 
 
 @contextmanager

@@ -5,8 +5,9 @@ from __future__ import annotations
 import asyncio
 from collections import Counter
 from collections.abc import Collection
+from dataclasses import dataclass, field
 from time import perf_counter
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any
 
 from google.protobuf import descriptor_pool
 
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
     from quorate.observe.traces import Traces
 
 
+@dataclass(eq=False)
 class CallTally:
     """Counts calls, as the outermost layer around methods.
 
@@ -29,27 +31,18 @@ class CallTally:
     callers would choose the names.
     """
 
-    def __init__(
-        self,
-        recorder: Recorder | None = None,
-        slow_s: float = 1.0,
-        traces: Traces | None = None,
-        of_nodes: Collection[str] = (),
-    ) -> None:
-        """Record calls that fail or take longer than `slow_s`.
-
-        `of_nodes` are the services that only nodes and probes call.
-        """
-        self._traces: Final = traces
-        self._of_nodes: Final = of_nodes
-        self._recorder: Final = recorder
-        self._slow_s: Final = slow_s
-        #: The calls that have ended, by method and code.
-        self.ended: Final = Counter[tuple[str, str]]()
-        #: How long they took, by method.
-        self.durations: Final[dict[str, Histogram]] = {}
-        #: The calls that go on, by method.
-        self.open: Final = Counter[str]()
+    #: Gets the calls that fail or take longer than `_slow_s`.
+    _recorder: Recorder | None = None
+    _slow_s: float = 1.0
+    _traces: Traces | None = None
+    #: The services that only nodes and probes call.
+    _of_nodes: Collection[str] = ()
+    #: The calls that have ended, by method and code.
+    ended: Counter[tuple[str, str]] = field(default_factory=Counter)
+    #: How long they took, by method.
+    durations: dict[str, Histogram] = field(default_factory=dict)
+    #: The calls that go on, by method.
+    open: Counter[str] = field(default_factory=Counter)
 
     def around(self, path: str, serve: Behaviour) -> Behaviour:
         """Count the calls of a method."""

@@ -3,6 +3,7 @@
 import asyncio
 from collections import deque
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
+from dataclasses import dataclass, field
 from functools import partial
 from typing import Final, NamedTuple
 
@@ -28,25 +29,25 @@ class _Ended(NamedTuple):
     answer: Answer | Exception
 
 
+@dataclass(eq=False)
 class CommandStream:
     """Stops reading while the commands not yet answered and written reach the bounds of `[limits]`.
 
     A message counts as a whole: the last one that is read may exceed the bounds.
     """
 
-    def __init__(self, put: Put, to_answer: ToAnswer, limits: LimitsSection) -> None:
-        self._put: Final = put
-        self._to_answer: Final = to_answer
-        self._limits: Final = limits
-        self._numbered = 0
-        #: Commands that were read, and their answers not yet written.
-        self._open = 0
-        self._open_bytes = 0
-        self._ended: Final[deque[_Ended]] = deque()
-        self._over = False
-        #: Set when the reader has room, or the writer has news.
-        self._room: Final = asyncio.Event()
-        self._news: Final = asyncio.Event()
+    _put: Put
+    _to_answer: ToAnswer
+    _limits: LimitsSection
+    _numbered: int = 0
+    #: Commands that were read, and their answers not yet written.
+    _open: int = 0
+    _open_bytes: int = 0
+    _ended: deque[_Ended] = field(default_factory=deque)
+    _over: bool = False
+    #: Set when the reader has room, or the writer has news.
+    _room: asyncio.Event = field(default_factory=asyncio.Event)
+    _news: asyncio.Event = field(default_factory=asyncio.Event)
 
     async def read(self, messages: AsyncIterator[Iterable[Command]]) -> None:
         """Put the commands of all messages; raises the errors of reading them."""

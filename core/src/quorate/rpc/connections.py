@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from typing import Final, NamedTuple
 from urllib.parse import unquote
 
@@ -24,36 +24,24 @@ _CROWDED_BYTES_PER_S: Final = 4 << 20
 _RETRY_MS: Final = 1_000
 
 
+@dataclass(eq=False, slots=True)
 class Connection:
     """The state of one connection."""
 
-    __slots__ = (
-        "_caller",
-        "_placed",
-        "address",
-        "calls",
-        "close",
-        "closed",
-        "host",
-        "is_node",
-        "used_at",
-    )
-
-    def __init__(self, host: str, now: float, close: Callable[[], object] | None = None) -> None:
-        #: The address of the other end.
-        self.host: Final = host
-        #: Ends it; None: the engine cannot.
-        self.close: Final = close
-        #: The last caller, and the same with its address: most make many calls.
-        self._caller: Caller | None = None
-        self._placed = Caller()
-        self.calls = 0
-        self.used_at = now
-        self.is_node = False
-        #: Set while it counts as one of its address.
-        self.address = ""
-        #: Called with its other end when it is gone.
-        self.closed: list[Callable[[str], None]] = []
+    #: The address of the other end.
+    host: str
+    used_at: float
+    #: Ends it; None: the engine cannot.
+    close: Callable[[], object] | None = None
+    calls: int = 0
+    is_node: bool = False
+    #: Set while it counts as one of its address.
+    address: str = ""
+    #: Called with its other end when it is gone.
+    closed: list[Callable[[str], None]] = field(default_factory=list)
+    #: The last caller, and the same with its address: most make many calls.
+    _caller: Caller | None = None
+    _placed: Caller = field(default_factory=Caller)
 
     def placed(self, caller: Caller) -> Caller:
         """Return a caller with the address of the connection."""

@@ -20,6 +20,10 @@ def remaining_s() -> float | None:
     None outside of a call, and in one whose caller set no deadline: the node's own timeouts hold.
     """
     deadline = _deadline.get()
-    if deadline is None:
-        return None
-    return max(0.0, deadline - monotonic())
+    return None if deadline is None else max(0.0, deadline - monotonic())
+
+
+def within_s(otherwise: float) -> float:
+    """Return the seconds that are left to the call, or another number where none is set."""
+    left_s = remaining_s()
+    return otherwise if left_s is None else left_s

@@ -6,7 +6,7 @@ from contextlib import suppress
 from typing import Final
 
 from quorate.plugin import Invalid, RowEvent
-from quorate.plugin.shard_id import ShardId
+from quorate.rpc.forward_serving import parsed_shard
 from quorate.shards.refusals import UnreadableError
 from quorate.shards.watching.feeds import Feed, Lost, OpenFeed, Page, Seen, Start
 from quorate.v1 import node_pb2 as pb
@@ -30,7 +30,7 @@ async def serve(
     woken = asyncio.Event()
     begin = first.start
     feed = open_feed(
-        _shard(begin.shard),
+        parsed_shard(begin.shard, "start.shard"),
         {family.name: family.prefix for family in begin.families},
         Start(begin.behind.generation, begin.behind.revision) if begin.HasField("behind") else None,
         begin.not_before,
@@ -115,10 +115,3 @@ def _sent(seen: Seen) -> pb.FeedEvent:
         emitted=True,
         at_ms=seen.at_ms,
     )
-
-
-def _shard(text: str) -> ShardId:
-    try:
-        return ShardId.parse(text)
-    except ValueError as error:
-        raise Invalid("start.shard", str(error)) from None

@@ -98,6 +98,7 @@ class NodeFeeds:
         return ReadPoint(answer.revision, answer.generation)
 
 
+@dataclass(eq=False)
 class RemoteFeed:
     """Implements `Feed` over another node's replica, one page ahead of its reader.
 
@@ -105,38 +106,28 @@ class RemoteFeed:
     is a replica by then; only a list that was begun is lost with its node.
     """
 
-    def __init__(
-        self,
-        feeds: NodeFeeds,
-        shard: ShardId,
-        selection: Selection,
-        start: Start | None,
-        not_before: int,
-        wake: Callable[[], None],
-    ) -> None:
-        self._feeds: Final = feeds
-        self._shard: Final = shard
-        self._selection: Final = selection
-        self._families: Final = [
-            watch_pb2.WatchedFamily(name=name, prefix=prefix) for name, prefix in selection.items()
-        ]
-        #: The position after the last page; None until the list is complete.
-        self._start = start
-        self._listing = False
-        self._not_before: Final = not_before
-        self._wake: Final = wake
-        self._page: Page | None = None
-        self._lost: Lost | None = None
-        #: Set while the page that comes next may be asked for.
-        self._wanted: Final = asyncio.Event()
-        #: How old the replica's state was, and when it was reported.
-        self._age_ms: int | None = None
-        self._heard_at = 0.0
-        self._generation = 0
-        #: What continues it on this node.
-        self._here: Feed | None = None
+    _feeds: NodeFeeds
+    _shard: ShardId
+    _selection: Selection
+    #: The position after the last page; None until the list is complete.
+    _start: Start | None
+    _not_before: int
+    _wake: Callable[[], None]
+    _listing: bool = False
+    _page: Page | None = None
+    _lost: Lost | None = None
+    #: Set while the page that comes next may be asked for.
+    _wanted: asyncio.Event = field(default_factory=asyncio.Event)
+    #: How old the replica's state was, and when it was reported.
+    _age_ms: int | None = None
+    _heard_at: float = 0.0
+    _generation: int = 0
+    #: What continues it on this node.
+    _here: Feed | None = None
+
+    def __post_init__(self) -> None:
         #: What keeps it going, until it is lost or closed.
-        self.running: Final = feeds.loop.create_task(self._run())
+        self.running = self._feeds.loop.create_task(self._run())
 
     @property
     def generation(self) -> int:
@@ -233,15 +224,16 @@ class RemoteFeed:
             call.cancel()
 
     def _beginning(self) -> node_pb2.FeedStart:
-        behind = None
-        if self._start is not None:
-            behind = node_pb2.FeedPosition(
-                generation=self._start.generation, revision=self._start.revision
-            )
+        start = self._start
         return node_pb2.FeedStart(
             shard=str(self._shard),
-            families=self._families,
-            behind=behind,
+            families=[
+                watch_pb2.WatchedFamily(name=name, prefix=prefix)
+                for name, prefix in self._selection.items()
+            ],
+            behind=None
+            if start is None
+            else node_pb2.FeedPosition(generation=start.generation, revision=start.revision),
             not_before=self._not_before,
         )
 

@@ -55,7 +55,7 @@ class FileService:
         shard = self._shard(request)
         self._check_command(request.command)
         asked = pb.OpenFileSet(name=request.name, command=request.command)
-        return await self._files.open(shard, asked, _timeout_s())
+        return await self._files.open(shard, asked, deadline.within_s(FETCH_S))
 
     async def Send(self, request: pb.SendFileRequest, context: Context) -> pb.SendFileResponse:
         """Write a part of a file."""
@@ -81,7 +81,7 @@ class FileService:
         shard = self._shard(request)
         self._demand(self._files.command_of(shard, request.ingest.name))
         act = self._files.check if request.check_only else self._files.ingest
-        found = await act(shard, request.ingest, _timeout_s())
+        found = await act(shard, request.ingest, deadline.within_s(FETCH_S))
         return pb.IngestFilesResponse(set=found)
 
     async def Publish(
@@ -91,7 +91,7 @@ class FileService:
         _check_name("name", request.name)
         self._check_group(request.group)
         self._check_command(request.command)
-        found = await self._publications.publish(request, _timeout_s())
+        found = await self._publications.publish(request, deadline.within_s(FETCH_S))
         return pb.PublishFilesResponse(publication=found)
 
     async def Drop(self, request: pb.DropFilesRequest, context: Context) -> pb.DropFilesResponse:
@@ -99,7 +99,7 @@ class FileService:
         _check_name("drop.name", request.drop.name)
         shard, asked = self._shard(request), request.drop
         await self._publications.end(shard.group, asked.name, forget=asked.forget)
-        await self._files.drop(shard, asked, _timeout_s())
+        await self._files.drop(shard, asked, deadline.within_s(FETCH_S))
         return pb.DropFilesResponse()
 
     def _check_command(self, command: str) -> None:
@@ -163,12 +163,12 @@ class FilePeerService:
         return pb.AppliedResponse(durable_index=self._durable_index(parsed_shard(request.shard)))
 
 
+@dataclass(eq=False)
 class NodeFilePeers:
     """Implements `FilePeers` over the channels to the nodes."""
 
-    def __init__(self, node: str, channels: NodeChannels) -> None:
-        self._node: Final = node
-        self._channels: Final = channels
+    _node: str
+    _channels: NodeChannels
 
     async def fetch(
         self, node: str, shard: ShardId, name: str, files: Sequence[pb.SortedFile], timeout_s: float
@@ -218,8 +218,3 @@ class NodeFilePeers:
 def _check_name(field: str, name: str) -> None:
     if not 0 < len(name.encode()) <= LONGEST_NAME:
         raise Invalid(field, f"must have 1 to {LONGEST_NAME} bytes")
-
-
-def _timeout_s() -> float:
-    remaining_s = deadline.remaining_s()
-    return FETCH_S if remaining_s is None else remaining_s

@@ -6,6 +6,7 @@ import asyncio
 from collections import defaultdict
 from collections.abc import AsyncIterable, Awaitable, Callable, Sequence
 from contextlib import AbstractContextManager
+from dataclasses import dataclass, field
 from typing import Final
 
 from quorate.apply.entries import Copies, LoggedCommand, Stamp
@@ -23,25 +24,20 @@ Write = Callable[[node_pb2.ForwardResponse], Awaitable[None]]
 _RESPONSE_BYTES: Final = 1 << 20
 
 
+@dataclass(eq=False)
 class ForwardServing:
     """Serves one stream. `refused` says why its node may forward no more; None: it may.
 
     `under_way` is entered for as long as commands of a message are carried out.
     """
 
-    def __init__(
-        self,
-        router: Router,
-        refused: Callable[[], Exception | None],
-        under_way: Callable[[], AbstractContextManager[None]],
-    ) -> None:
-        self._router: Final = router
-        self._refused: Final = refused
-        self._under_way: Final = under_way
-        self._answered: Final[list[node_pb2.PartAnswer]] = []
-        self._news: Final = asyncio.Event()
-        self._tasks: Final[set[asyncio.Task[None]]] = set()
-        self._over = False
+    _router: Router
+    _refused: Callable[[], Exception | None]
+    _under_way: Callable[[], AbstractContextManager[None]]
+    _answered: list[node_pb2.PartAnswer] = field(default_factory=list)
+    _news: asyncio.Event = field(default_factory=asyncio.Event)
+    _tasks: set[asyncio.Task[None]] = field(default_factory=set)
+    _over: bool = False
 
     async def serve(self, requests: AsyncIterable[node_pb2.ForwardRequest], write: Write) -> None:
         """Return once all requests are answered; open ones end with the stream."""
@@ -119,12 +115,12 @@ class ForwardServing:
         return response
 
 
-def parsed_shard(text: str) -> ShardId:
+def parsed_shard(text: str, field: str = "shard") -> ShardId:
     """Return the shard of this name; raises `Invalid`."""
     try:
         return ShardId.parse(text)
     except ValueError as error:
-        raise Invalid("shard", str(error)) from None
+        raise Invalid(field, str(error)) from None
 
 
 def _logged(asked: node_pb2.ForwardedCommand, span: str) -> LoggedCommand:

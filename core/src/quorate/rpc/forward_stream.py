@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections import deque
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
 from itertools import count
 from typing import Any, Final
 
@@ -32,42 +33,29 @@ _ADMISSION_S: Final = 5.0
 GRACE_S: Final = 0.2
 
 
+@dataclass(eq=False, slots=True)
 class ForwardedRun:
     """Commands for one shard, which stay together and in their order."""
 
-    __slots__ = (
-        "answer",
-        "commands",
-        "deadlines",
-        "open",
-        "results",
-        "sent",
-        "shard",
-        "span",
-        "weight",
-    )
+    shard: ShardId
+    commands: Sequence[LoggedCommand]
+    #: On the loop's clock.
+    deadlines: Sequence[float]
+    #: Set when every command has its result, or its caller has stopped waiting.
+    answer: asyncio.Future[None]
+    #: It may have left this node.
+    sent: bool = False
+    #: The name of the span in which it is forwarded; "": it is not traced.
+    span: str = ""
+    #: Its approximate number of bytes in a message.
+    weight: int = field(init=False)
+    results: list[Result | None] = field(init=False)
+    open: int = field(init=False)
 
-    def __init__(
-        self,
-        shard: ShardId,
-        commands: Sequence[LoggedCommand],
-        deadlines: Sequence[float],
-        answer: asyncio.Future[None],
-    ) -> None:
-        self.shard: Final = shard
-        self.commands: Final = commands
-        #: Its approximate number of bytes in a message.
-        self.weight: Final = sum([weight(each) for each in commands])
-        #: On the loop's clock.
-        self.deadlines: Final = deadlines
-        #: Set when every command has its result, or its caller has stopped waiting.
-        self.answer: Final = answer
-        self.results: Final[list[Result | None]] = [None] * len(commands)
-        self.open = len(commands)
-        #: It may have left this node.
-        self.sent = False
-        #: The name of the span in which it is forwarded; "": it is not traced.
-        self.span = ""
+    def __post_init__(self) -> None:
+        self.weight = sum([weight(each) for each in self.commands])
+        self.open = len(self.commands)
+        self.results = [None] * self.open
 
     def settle(self, place: int, result: Result) -> None:
         """Take the result of a command; the first one counts."""
@@ -117,25 +105,23 @@ class ForwardedRun:
         )
 
 
+@dataclass(eq=False)
 class ForwardStream:
     """Made anew when there is something to send and it has ended. Nothing is sent twice.
 
     A run is in doubt from the moment in which it is handed to gRPC, and not before.
     """
 
-    def __init__(
-        self, node: str, channels: NodeChannels, loop: asyncio.AbstractEventLoop, message_bytes: int
-    ) -> None:
-        self._node: Final = node
-        self._channels: Final = channels
-        self._loop: Final = loop
-        self._message_bytes: Final = message_bytes
-        self._waiting: Final = deque[ForwardedRun]()
-        #: What was sent and is not answered, by its id, and which of its commands went.
-        self._sent: Final[dict[int, tuple[ForwardedRun, list[int]]]] = {}
-        self._ids: Final = count(1)
-        self._news: Final = asyncio.Event()
-        self._running: asyncio.Task[None] | None = None
+    _node: str
+    _channels: NodeChannels
+    _loop: asyncio.AbstractEventLoop
+    _message_bytes: int
+    _waiting: deque[ForwardedRun] = field(default_factory=deque)
+    #: What was sent and is not answered, by its id, and which of its commands went.
+    _sent: dict[int, tuple[ForwardedRun, list[int]]] = field(default_factory=dict)
+    _ids: Iterator[int] = field(default_factory=lambda: count(1))
+    _news: asyncio.Event = field(default_factory=asyncio.Event)
+    _running: asyncio.Task[None] | None = None
 
     def put(self, run: ForwardedRun) -> None:
         """Send a run; those of one turn of the loop share a message."""

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, Any, Final, NoReturn
-
-from google.rpc import status_pb2
+from typing import TYPE_CHECKING, Final, NoReturn
 
 from quorate.apply.entries import LoggedCommand
 from quorate.config.sections import LimitsSection
@@ -16,7 +14,7 @@ from quorate.observe import requests
 from quorate.plugin.shard_id import ShardId
 from quorate.rpc.channels import NodeChannels, UnreachableError
 from quorate.rpc.forward_stream import GRACE_S, ForwardedRun, ForwardStream
-from quorate.rpc.status import DETAILS_KEY, error_of
+from quorate.rpc.status import error_in
 from quorate.shards.refusals import (
     ReadTimeoutError,
     UnreadableError,
@@ -168,10 +166,8 @@ def _failure(results: Iterable[Result | None]) -> str:
 
 
 def _raise_unread(node: str, shard: ShardId, error: CallError) -> NoReturn:
-    metadata: Any = error.trailing_metadata()
-    for key, value in metadata or ():
-        if key == DETAILS_KEY:
-            raise error_of(status_pb2.Status.FromString(value), shard) from None
+    if (sent := error_in(error, shard)) is not None:
+        raise sent from None
     if error.code() is Code.DEADLINE_EXCEEDED:
         raise ReadTimeoutError(f"the deadline passed before {node} answered a query") from None
     raise UnreadableError(f"{node} did not answer a query: {error.details()}") from None

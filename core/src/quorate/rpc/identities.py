@@ -78,19 +78,16 @@ class Identities:
         """End the calls with tokens that are not accepted any more."""
         if not self._open or not self._authority.enabled:
             return
-        refused = {token: self._refusal_of(token) for token in set(self._open.values())}
+        refused: dict[str, Rejected] = {}
+        for token in set(self._open.values()):
+            try:
+                self._owner_of(token)
+            except Rejected as refusal:
+                refused[token] = refusal
         for task, token in self._open.items():
-            why = refused[token]
-            if why is not None and task not in self._ended:
-                self._ended[task] = why
+            if token in refused and task not in self._ended:
+                self._ended[task] = refused[token]
                 task.cancel()
-
-    def _refusal_of(self, token: str) -> Rejected | None:
-        try:
-            self._owner_of(token)
-        except Rejected as refusal:
-            return refusal
-        return None
 
     def around(self, path: str, serve: Behaviour) -> Behaviour:
         """Record the caller of each call of a method, and end the call with its token."""

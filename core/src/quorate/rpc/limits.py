@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Collection, Sequence
+from dataclasses import dataclass, field
 from functools import partial
 from itertools import islice
 from typing import Any, Final
@@ -47,20 +48,18 @@ _SMALL_BYTES: Final = 1 << 10
 _LAST_S: Final = 1.0
 
 
+@dataclass(eq=False, slots=True)
 class _Held:
     """The shares that a call holds, and the time at which sending of its answer began."""
 
-    __slots__ = ("break_off", "sent_from", "shares", "watchers", "who")
-
-    def __init__(self, who: str) -> None:
-        self.who: Final = who
-        #: Each share with the amount held.
-        self.shares: list[tuple[FairShare, int]] = []
-        self.sent_from = 0.0
-        #: Ends the call if its answer is not read; None: called already.
-        self.break_off: Callable[[], object] | None = None
-        #: The accounts that a watch counts for.
-        self.watchers: Sequence[Account] = ()
+    who: str
+    #: Each share with the amount held.
+    shares: list[tuple[FairShare, int]] = field(default_factory=list)
+    sent_from: float = 0.0
+    #: Ends the call if its answer is not read; None: called already.
+    break_off: Callable[[], object] | None = None
+    #: The accounts that a watch counts for.
+    watchers: Sequence[Account] = ()
 
     def take(self, share: FairShare, amount: int = 1) -> None:
         """Hold more; raises `ExhaustedError`."""
@@ -99,31 +98,32 @@ class CallLimits:
         self._exempt: Final = frozenset(exempt)
         self._loop: Final = loop
         self._slow_s: Final = limits.slow_reader_s or None
-        self._calls: Final = _share("open calls", limits.open_calls, "open_calls")
-        self._watches: Final = _share("open watches", limits.open_watches, "open_watches")
-        self._bytes: Final = _share(
-            "bytes in flight", limits.most_inflight_bytes(), "inflight_bytes"
-        )
-        self._room: Final = None if self._bytes is None else Room(self._bytes, loop)
-        #: Of views, which outlast the calls that open them.
-        self.views: Final = _share("open views", limits.open_views, "open_views")
-        most = limits.most_connections(open_files())
-        connections = _share("connections", most, "connections")
-        self.connections: Final = Connections(
-            connections, limits.idle_connection_s, loop, self._bytes, self._slow_s
-        )
+        bounds = {
+            "connections": ("connections", limits.most_connections(open_files())),
+            "open_calls": ("open calls", limits.open_calls),
+            "open_watches": ("open watches", limits.open_watches),
+            "open_views": ("open views", limits.open_views),
+            "inflight_bytes": ("bytes in flight", limits.most_inflight_bytes()),
+        }
         #: By the name of the setting.
         self.shares: Final = {
-            name: share
-            for name, share in (
-                ("connections", connections),
-                ("open_calls", self._calls),
-                ("open_watches", self._watches),
-                ("open_views", self.views),
-                ("inflight_bytes", self._bytes),
-            )
-            if share is not None
+            name: FairShare(what, most, f"limits.{name}")
+            for name, (what, most) in bounds.items()
+            if most
         }
+        self._calls: Final = self.shares.get("open_calls")
+        self._watches: Final = self.shares.get("open_watches")
+        self._bytes: Final = self.shares.get("inflight_bytes")
+        self._room: Final = None if self._bytes is None else Room(self._bytes, loop)
+        #: Of views, which outlast the calls that open them.
+        self.views: Final = self.shares.get("open_views")
+        self.connections: Final = Connections(
+            self.shares.get("connections"),
+            limits.idle_connection_s,
+            loop,
+            self._bytes,
+            self._slow_s,
+        )
         #: Whether a setting bounds anything; quotas may do so besides.
         self.bounded: Final = bool(self.shares) or self.connections.on or self._slow_s is not None
         #: Calls that were ended because their clients read nothing.
@@ -300,6 +300,7 @@ class Room:
             waiter.set_result(None)
 
 
+@dataclass(eq=False, slots=True)
 class _BoundedContext:
     """The context of a call that bounds the time for the client to take each message.
 
@@ -308,21 +309,13 @@ class _BoundedContext:
     does.
     """
 
-    def __init__(
-        self,
-        context: Context,
-        who: str,
-        room: Room | None,
-        slow_s: float | None,
-        slow: Callable[[], None],
-    ) -> None:
-        self._context: Final = context
-        self._who: Final = who
-        self._room: Final = room
-        self._slow_s: Final = slow_s
-        self._slow: Final = slow
-        self._ended = False
-        self._waits = False
+    _context: Context
+    _who: str
+    _room: Room | None
+    _slow_s: float | None
+    _slow: Callable[[], None]
+    _ended: bool = False
+    _waits: bool = False
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._context, name)
@@ -395,7 +388,3 @@ def caller_in(context: Context) -> str:
 
 def _size(message: Any) -> int:
     return len(message) if isinstance(message, bytes) else message.ByteSize()
-
-
-def _share(what: str, most: int, setting: str) -> FairShare | None:
-    return FairShare(what, most, f"limits.{setting}") if most else None

@@ -128,13 +128,12 @@ class NodeService:
         shard = parsed_shard(request.shard)
         if not request.node:
             raise Invalid("node", "name the member that is to change")
-        remaining_s = deadline.remaining_s()
         taken = await self._change_member(
             AskedStep(
                 shard=shard,
                 goal=Goal(request.node, request.replica or None, None if request.learner else True),
                 number=request.number,
-                timeout_s=_STEP_S if remaining_s is None else remaining_s,
+                timeout_s=deadline.within_s(_STEP_S),
             )
         )
         return pb.ChangeMemberResponse(step=taken.status, done=taken.done)
@@ -213,6 +212,5 @@ def parts(rows: Sequence[bytes]) -> list[list[bytes]]:
 
 
 def _timeout_s(timeout_ms: int) -> float:
-    remaining_s = deadline.remaining_s()
     timeout_s = timeout_ms / 1_000
-    return timeout_s if remaining_s is None else min(timeout_s, remaining_s)
+    return min(timeout_s, deadline.within_s(timeout_s))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Iterable
 from typing import Any, Final, cast
 
-from google.protobuf import descriptor_pool
+from google.protobuf import descriptor_pool, text_format
 from google.protobuf.descriptor import FileDescriptor, ServiceDescriptor
 from google.protobuf.descriptor_pb2 import FileDescriptorProto
 from google.protobuf.message import Message
@@ -65,16 +65,9 @@ def _stable() -> FileDescriptor:
     except KeyError:
         file = FileDescriptorProto()
     reflection_pb2.DESCRIPTOR.CopyToProto(file)
-    alpha, file.name, file.package = file.package, _FILE, "grpc.reflection.v1"
-    fields = [field for message in file.message_type for field in message.field]
-    methods = [method for service in file.service for method in service.method]
-    for each, names in (
-        *((field, ("type_name",)) for field in fields),
-        *((method, ("input_type", "output_type")) for method in methods),
-    ):
-        for name in names:
-            if moved := getattr(each, name).replace(f".{alpha}.", f".{file.package}."):
-                setattr(each, name, moved)
+    # The version stands in the names of the package and of its types.
+    file = text_format.Parse(str(file).replace("v1alpha", "v1"), FileDescriptorProto())
+    file.name = _FILE
     pool.AddSerializedFile(file.SerializeToString())
     return pool.FindFileByName(_FILE)
 

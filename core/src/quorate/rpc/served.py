@@ -6,8 +6,19 @@ from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
-from quorate.plugin.services import Kind
-from quorate.rpc.methods import Behaviour, Context, Read, fail
+from quorate.plugin.services import Kind, Method
+from quorate.plugin.splicing import encoded
+from quorate.rpc.large_requests import LargeRequests
+from quorate.rpc.methods import (
+    Behaviour,
+    Context,
+    Demand,
+    Failing,
+    Read,
+    answering,
+    fail,
+    streaming,
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -30,6 +41,25 @@ class Served:
         return self.kind.endswith("stream")
 
 
+def served_by(
+    servicer: object,
+    method: Method,
+    read: Read,
+    large: LargeRequests,
+    demand: Demand | None = None,
+    failing: Failing | None = None,
+) -> Served:
+    """Return a method of a servicer; the arguments are those of `answering`."""
+    serve, streams = getattr(servicer, method.name), method.kind.startswith("stream")
+    # Of a stream, reading raises within the servicer's own loop over its requests.
+    once = None if streams else read
+    if method.kind.endswith("stream"):
+        behaviour = streaming(method.path, serve, once, demand, failing)
+    else:
+        behaviour = answering(method.path, serve, once, large, demand, failing)
+    return Served(kind=method.kind, serve=behaviour, read=read if streams else None, write=encoded)
+
+
 class Methods:
     """The methods of a server by their paths; `lack` says why it does not have one."""
 
@@ -40,10 +70,6 @@ class Methods:
         #: Installed plugins that are not enabled here, by their modules.
         self._disabled: dict[str, str] = {}
         self._why: Final = lack or self._lack
-
-    def put(self, path: str, method: Served) -> None:
-        """Serve a method."""
-        self.by_path[path] = method
 
     def know_plugins(self, owners: Mapping[str, str], enabled: Collection[str]) -> None:
         """Record which plugins are installed, by their modules, and which of them are served."""

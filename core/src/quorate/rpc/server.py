@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import replace
 from time import monotonic
-from typing import Any, Final
+from typing import Final
 
 from google.protobuf.descriptor import ServiceDescriptor
 from grpc_health.v1 import health_pb2
@@ -20,24 +21,22 @@ from quorate.plugin.access import OPERATIONS
 from quorate.plugin.catalog import Catalog
 from quorate.plugin.discovery import module_owners
 from quorate.plugin.needs import Need, needs_of_core, needs_of_service
-from quorate.plugin.services import Kind, methods_of, missing
-from quorate.plugin.splicing import encoded
+from quorate.plugin.services import Kind, Method, methods_of, missing
 from quorate.rpc.engines.engine import Encryption, Engine, EngineLimits
 from quorate.rpc.engines.grpcio import GrpcioEngine
 from quorate.rpc.engines.http2 import Http2Engine
 from quorate.rpc.identities import Guard
 from quorate.rpc.large_requests import LargeRequests
 from quorate.rpc.limits import CallLimits
-from quorate.rpc.methods import Around, Behaviour, Demand, Read, answering, reading, streaming
+from quorate.rpc.methods import Around, Behaviour, reading
 from quorate.rpc.reflection import services_of
-from quorate.rpc.served import Methods, Served
+from quorate.rpc.served import Methods, Served, served_by
 
 #: A request over the limit by less gets a named refusal; gRPC itself drops a larger one.
 _SLACK_BYTES: Final = 1 << 20
 
 #: Time for a caller to establish its connection, encrypted or not.
 HANDSHAKE_S: Final = 10.0
-_ONE_ANSWER: Final[Kind] = "unary_unary"
 _ENGINES: Final[Mapping[EngineName, Callable[[Methods, EngineLimits, Observer | None], Engine]]] = {
     "http2": Http2Engine,
     "grpcio": GrpcioEngine,
@@ -127,26 +126,25 @@ class RpcServer:
         `needs` says by the names of the methods what their callers need; without it the servicer
         lets callers in by itself. Requests that are among `commands` are bounded like these.
         """
-        if lacking := missing(service, servicer):
-            raise ServingRefusedError(
-                f"{type(servicer).__name__} lacks {', '.join(lacking)} of service "
-                f"{service.full_name}; write each as `async def` (self, request, context)"
-            )
-        for method in methods_of(service):
+        for method in methods_served(service, servicer):
             name = method.request.DESCRIPTOR.full_name
-            command = name if name in commands else ""
-            read = reading(method.request.FromString, self._limits, command)
-            serve = getattr(servicer, method.name)
+            read = reading(
+                method.request.FromString, self._limits, name if name in commands else ""
+            )
             demand = None
             if self._guard is not None and needs is not None:
                 demand = self._guard.of(method, needs[method.name])
-            self._put(method.path, method.kind, serve, read, encoded, demand)
+            served = served_by(servicer, method, read, self._large, demand)
+            behaviour = served.serve
+            for around in reversed(self._outermost):
+                behaviour = around(method.path, behaviour)
+            self._methods.by_path[method.path] = replace(served, serve=behaviour)
         self._methods.services.append(service.full_name)
 
     def add_bytes(self, path: str, serve: Behaviour, *, streams: bool = False) -> None:
         """Serve a method with messages of bytes, which authenticates its callers itself."""
         kind: Kind = "stream_stream" if streams else "unary_unary"
-        self._methods.put(path, Served(kind=kind, serve=serve))
+        self._methods.by_path[path] = Served(kind=kind, serve=serve)
 
     def add_plugins(self, catalog: Catalog, api_of: Callable[[str], NodeApi]) -> None:
         """Serve the services of the plugins, each with its plugin's view of the node."""
@@ -168,11 +166,10 @@ class RpcServer:
             for service, servicer in services_of(self._methods.services).items():
                 shown = dict.fromkeys(service.methods_by_name, Access(right="identity"))
                 self.add(service, servicer, needs_of_core(service, shown, OPERATIONS))
-        bounds = self._bounds
         await self._engine.start()
-        if bounds is not None:
+        if self._bounds is not None:
             methods = self._methods.by_path.items()
-            bounds.start([path for path, each in methods if each.kind == _ONE_ANSWER])
+            self._bounds.start([path for path, each in methods if each.kind == "unary_unary"])
 
     @property
     def faults(self) -> Mapping[str, int]:
@@ -191,23 +188,12 @@ class RpcServer:
             await self._bounds.stop()
         await self._engine.stop(grace_s)
 
-    def _put(
-        self,
-        path: str,
-        kind: Kind,
-        serve: Any,
-        read: Read | None,
-        write: Any,
-        demand: Demand | None,
-    ) -> None:
-        of_requests = None
-        if kind.startswith("stream"):
-            # Reading raises within the servicer's own loop over its requests.
-            of_requests, read = read, None
-        if kind.endswith("stream"):
-            behaviour = streaming(path, serve, read, demand)
-        else:
-            behaviour = answering(path, serve, read, self._large, demand)
-        for around in reversed(self._outermost):
-            behaviour = around(path, behaviour)
-        self._methods.put(path, Served(kind=kind, serve=behaviour, read=of_requests, write=write))
+
+def methods_served(service: ServiceDescriptor, servicer: object) -> list[Method]:
+    """Return the methods of a service; raises `ServingRefusedError` if its servicer lacks some."""
+    if lacking := missing(service, servicer):
+        raise ServingRefusedError(
+            f"{type(servicer).__name__} lacks {', '.join(lacking)} of service "
+            f"{service.full_name}; write each as `async def` (self, request, context)"
+        )
+    return methods_of(service)

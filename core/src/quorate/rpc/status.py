@@ -16,6 +16,7 @@ from google.rpc import code_pb2, error_details_pb2, status_pb2
 from quorate.apply.outcomes import TOO_LARGE, TOO_SLOW, UNKNOWN_COMMAND
 from quorate.consensus.messages import Peer
 from quorate.consensus.refusals import TransferRefusedError
+from quorate.http2.grpc.call_errors import CallError
 from quorate.observe import requests
 from quorate.plugin import Invalid, Rejected
 from quorate.plugin.shard_id import ShardId
@@ -150,6 +151,14 @@ def error_of(status: status_pb2.Status, shard: ShardId) -> Exception:
         safe = info.metadata["retry"] == "safe"
         return (refusals.NotProposedError if safe else refusals.OutcomeUnknownError)(status.message)
     return Rejected(info.reason or INTERNAL, status.message)
+
+
+def error_in(failure: CallError, shard: ShardId) -> Exception | None:
+    """Return the exception of a failed call to another node, about a shard; None: it has none."""
+    for key, value in failure.trailing_metadata():
+        if key == DETAILS_KEY and isinstance(value, bytes):
+            return error_of(status_pb2.Status.FromString(value), shard)
+    return None
 
 
 def detail(status: status_pb2.Status, kind: type[M]) -> M:

@@ -51,12 +51,11 @@ class ViewService:
         replica = self._replica(shard)
         if replica is None:
             raise UnreadableError(f"this node has no replica of shard {shard}")
-        remaining_s = deadline.remaining_s()
         view = await self._views.open(
             replica,
             request.family,
             ttl_s,
-            _OPEN_S if remaining_s is None else remaining_s,
+            deadline.within_s(_OPEN_S),
             caller_in(context),
             callers.caller().name,
         )
@@ -66,8 +65,7 @@ class ViewService:
             estimated_rows=view.estimated_rows,
             published=view.published,
         )
-        ends = view.ends()
-        if ends is not None:
+        if (ends := view.ends()) is not None:
             opened.first, opened.last = ends
         return opened
 

@@ -132,7 +132,8 @@ class ReadTimeoutError(UnreadableError, TimeoutError):
     code = "DEADLINE_EXCEEDED"
 
 
-_REFUSALS: Final = (Rejected, Invalid, NotProposedError, OutcomeUnknownError, UnreadableError)
+#: What a write or a read may end with, none of it a bug.
+REFUSALS: Final = (Rejected, Invalid, NotProposedError, OutcomeUnknownError, UnreadableError)
 
 
 def settled(error: E) -> E:
@@ -140,6 +141,6 @@ def settled(error: E) -> E:
 
     Those of a bug stay for the log.
     """
-    if isinstance(error, _REFUSALS):
+    if isinstance(error, REFUSALS):
         drop_frames(error)
     return error

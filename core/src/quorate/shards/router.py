@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Coroutine, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
-from typing import Final, Literal, TypeVar
+from typing import Any, Final, Literal, TypeVar
 
 from google.protobuf.message import Message
 
@@ -28,12 +28,9 @@ from quorate.shards.refusals import NoLeaderError, WrongShardError, settled
 from quorate.shards.routing import routes as routing
 from quorate.shards.routing.access import CommandAccess
 from quorate.shards.routing.admitting import Admissions
-from quorate.shards.routing.delivery import Call, Delivery
+from quorate.shards.routing.delivery import ALONE, Call, Delivery
 from quorate.shards.routing.fence_checks import FenceChecks
-from quorate.shards.routing.forwarding import (
-    Forwarder,
-    LocalShards,
-)
+from quorate.shards.routing.forwarding import Forwarder, LocalShards
 from quorate.shards.routing.ordered_stream import OrderedStream
 from quorate.shards.routing.proposing import Result, propose_in_order
 from quorate.shards.routing.query_router import QueryRouter
@@ -98,7 +95,7 @@ class Router:
         """Return the deadline of a write that begins now; the timeout defaults to the node's."""
         return self._loop.time() + (self._write_timeout_s if timeout_s is None else timeout_s)
 
-    async def propose(
+    def propose(
         self,
         message: Message,
         *,
@@ -107,7 +104,7 @@ class Router:
         fence: Fence | None = None,
         timeout_s: float | None = None,
         caller: Caller = NODE,
-    ) -> Answer:
+    ) -> Coroutine[Any, Any, Answer]:
         """Validate, admit, route and replicate a command; return its answer once it is durable.
 
         A batch runs on its shards concurrently, with one answer in the order of the request; a
@@ -120,7 +117,13 @@ class Router:
         proposal = Proposal(message, self.deadline(timeout_s), session, fence)
         ended = None if self._audit is None or if_leader is not None else self._audit(message)
         if ended is None:
-            return await self._propose(proposal, if_leader, caller)
+            return self._propose(proposal, if_leader, caller)
+        return self._recorded(proposal, if_leader, caller, ended)
+
+    async def _recorded(
+        self, proposal: Proposal, if_leader: ShardRef | None, caller: Caller, ended: Answered
+    ) -> Answer:
+        """Propose a command, and record how it ends."""
         try:
             answer = await self._propose(proposal, if_leader, caller)
         except Exception as error:
@@ -136,13 +139,13 @@ class Router:
         self, proposal: Proposal, if_leader: ShardRef | None, caller: Caller
     ) -> Answer:
         proposal = self._allowed(proposal, caller)
-        via: Literal["service", "controller"] = "service" if if_leader is None else "controller"
         if self.admissions.wants(proposal, caller):
+            via: Literal["service", "controller"] = "service" if if_leader is None else "controller"
             proposal = await self.admissions.one(proposal, replace(caller, via=via))
         answers: list[Answer | Exception] = []
         parts = self._place(caller, proposal, answers.append)
         if parts:
-            await self._delivery.deliver_all(parts, Call(if_leader))
+            await self._delivery.deliver_all(parts, ALONE if if_leader is None else Call(if_leader))
         return _only(answers)
 
     def demand(self, message: Message, caller: Caller) -> None:
@@ -168,7 +171,7 @@ class Router:
                 else:
                     answered = partial(answers.__setitem__, place)
                     parts += self._place(caller, proposal, answered)
-            await self._delivery.deliver_all(parts, Call())
+            await self._delivery.deliver_all(parts, ALONE)
         finally:
             if self._audit is not None:
                 for place, proposal in enumerate(asked):
@@ -204,7 +207,7 @@ class Router:
         answers: list[Answer | Exception] = []
         request = Request(self.deadline(timeout_s), None, answers.append, parts=1, batch=False)
         part = Part(request, ShardCommand(shard=shard, message=message, slots=slots), slotless=True)
-        await self._delivery.deliver(shard, [part], Call())
+        await self._delivery.deliver(shard, [part], ALONE)
         return _only(answers)
 
     async def open_session(
@@ -354,12 +357,14 @@ class Router:
         message, deadline, session, fence, refused = proposal
         try:
             command = routing.declared(self._catalog, message.DESCRIPTOR.full_name)
-            refused, read = routing.checked(command, message, self._limits, refused)
+            found = routing.checked(command, message, self._limits, refused)
             # A controller may run in the context of the call that woke it.
             if self.quotas.on and not caller.node:
-                refused += self.quotas.charge(command, message, caller, refused)
+                more = self.quotas.charge(command, message, caller, found.refused)
+                found = found._replace(refused=found.refused + more)
+            refused = found.refused
             shard_commands = routing.route(
-                command, message, self._shards.slot_map, self._limits, refused, read
+                command, message, self._shards.slot_map, self._limits, found
             )
             stamp: Stamp | None = None
             if session is not None:

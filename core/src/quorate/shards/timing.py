@@ -3,6 +3,7 @@
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, field
 from math import floor
 from typing import Any, Final
 
@@ -89,12 +90,12 @@ async def end(*tasks: asyncio.Task[Any] | None) -> None:
     await asyncio.gather(*ending, return_exceptions=True)
 
 
+@dataclass(eq=False)
 class Background:
     """Work in a task of its own, from `start` to `stop`."""
 
-    def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
-        self._loop: Final = loop
-        self._task: asyncio.Task[None] | None = None
+    _loop: asyncio.AbstractEventLoop
+    _task: asyncio.Task[None] | None = field(default=None, init=False)
 
     def start(self) -> None:
         """Start."""

@@ -1,13 +1,15 @@
 """The rows of nodes and shards, which metadata/0 has for all of a cluster."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import Final, TypeVar
 
 from google.protobuf.message import Message
 
+from quorate.apply.layers import Rows
 from quorate.plugin import Reader, Rejected
 from quorate.plugin.shard_id import METADATA, ShardId
 from quorate.storage.families import SHARDS
+from quorate.storage.rows import value_of
 from quorate.v1 import control_pb2 as pb
 
 #: Why a change of members is refused.
@@ -85,6 +87,11 @@ def check_goes_on(row: pb.MemberRow, node: str, number: int) -> None:
 def rows_of(reader: Reader, family: str, kind: type[M]) -> list[M]:
     """Return all rows of a family of core's own."""
     return [kind.FromString(row.value) for row in reader.scan(family, b"", _END, limit=_ALL)]
+
+
+def stored_rows(rows: Rows, family: str, kind: type[M]) -> Iterator[M]:
+    """Yield all rows of a family of core's own, as metadata/0 has stored them."""
+    return (kind.FromString(value_of(row)) for _, row in rows.iterate(family, b"", None))
 
 
 def shards(reader: Reader) -> list[pb.ShardRow]:

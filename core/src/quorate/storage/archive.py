@@ -15,7 +15,7 @@ import time
 import zlib
 from calendar import timegm
 from collections.abc import Iterable, Iterator
-from typing import Final
+from typing import Final, NamedTuple
 
 from quorate.consensus.messages import Entry, EntryKind
 from quorate.storage import backup_stores
@@ -33,6 +33,13 @@ _HEAD: Final = struct.Struct(">QQBI")
 
 class ArchiveError(Exception):
     """What was archived is damaged, incomplete or something else; the message says what to do."""
+
+
+class Complete(NamedTuple):
+    """Until when nothing is missing of a shard, in Unix time, and its last index then."""
+
+    until_ms: int
+    last_index: int
 
 
 class Archive:
@@ -125,24 +132,17 @@ class Archive:
         self._made("until")
         backup_stores.write(self._until(shard), f"{until_ms} {index}".encode())
 
-    def complete_until_ms(self, shard: str) -> int:
-        """Return until when nothing is missing of a shard; 0: not known."""
-        return self._complete(shard)[0]
-
-    def complete_index(self, shard: str) -> int:
-        """Return the index of the last entry until then; 0: not known."""
-        return self._complete(shard)[1]
-
     def forget(self, shard: str, index: int) -> None:
         """Remove files whose entries are all at or below an index."""
         for _, last, path in self._files(shard):
             if last <= index:
                 path.unlink()
 
-    def _complete(self, shard: str) -> tuple[int, int]:
+    def complete(self, shard: str) -> Complete:
+        """Return until when nothing is missing of a shard; zeros: that is not known."""
         path = self._until(shard)
         if not path.exists():
-            return 0, 0
+            return Complete(0, 0)
         try:
             # The index was added.
             until_ms, index = map(int, [*path.read_bytes().split(), b"0"][:2])
@@ -150,7 +150,7 @@ class Archive:
             raise ArchiveError(
                 f"{path} is damaged: remove it, and restore without a moment"
             ) from None
-        return until_ms, index
+        return Complete(until_ms, index)
 
     def _made(self, folder: str) -> Place:
         """Return a folder, which is there durably."""

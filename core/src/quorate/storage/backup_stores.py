@@ -8,7 +8,7 @@ import shutil
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import IO, Any, Final, TypeVar
+from typing import Any, Final, TypeVar
 
 from quorate.storage import durably
 
@@ -165,7 +165,8 @@ def writing(place: Place) -> Iterator[Callable[[bytes], object]]:
     place.parent.mkdir(parents=True, exist_ok=True)
     with place.open("wb") as file:
         yield file.write
-        _sync(file)
+        file.flush()
+        os.fsync(file.fileno())
 
 
 def read_part(place: Place, offset: int, length: int) -> bytes:
@@ -183,8 +184,3 @@ def remove_all(place: Place) -> None:
         place.remove_all()
     else:
         shutil.rmtree(place)
-
-
-def _sync(file: IO[bytes]) -> None:
-    file.flush()
-    os.fsync(file.fileno())

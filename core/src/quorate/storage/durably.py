@@ -28,13 +28,12 @@ def replace_twice(path: Path, content: bytes) -> None:
 
 def read_either(path: Path) -> bytes | None:
     """Return the content of a file or of its copy, and restore what is missing; None: both are."""
-    for each, other in ((path, _copy(path)), (_copy(path), path)):
-        if each.exists():
-            content = each.read_bytes()
-            if not other.exists():
-                replace(other, content)
-            return content
-    return None
+    content = peek_either(path)
+    if content is not None:
+        for each in (path, _copy(path)):
+            if not each.exists():
+                replace(each, content)
+    return content
 
 
 def peek_either(path: Path) -> bytes | None:

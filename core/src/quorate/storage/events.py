@@ -5,8 +5,9 @@ lengths of all parts, then the parts; a part that is a stored value carries its 
 are a promise, whose old ones stand under tests/compat.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from enum import IntEnum
+from io import BytesIO
 from itertools import accumulate, pairwise
 from struct import Struct, error as StructError, pack, unpack_from
 from typing import Final, NamedTuple, Protocol
@@ -101,6 +102,7 @@ class Savepoint(NamedTuple):
 
     runs: int
     parts: int
+    silent: int
 
 
 class EventRow:
@@ -109,8 +111,8 @@ class EventRow:
     __slots__ = ("parts", "runs", "silent")
 
     def __init__(self) -> None:
-        #: The keys that were deleted from watched families without an event.
-        self.silent: Final[dict[str, dict[bytes, None]]] = {}
+        #: What was deleted from watched families without an event: the family and the key.
+        self.silent: Final[list[tuple[str, bytes]]] = []
         #: (family, kind, position of the first part) of each run.
         self.runs: Final[list[tuple[str, Kind, int]]] = []
         self.parts: Final[list[bytes]] = []
@@ -123,12 +125,13 @@ class EventRow:
 
     def savepoint(self) -> Savepoint:
         """Return the current end of the row, for `rollback_to`."""
-        return Savepoint(len(self.runs), len(self.parts))
+        return Savepoint(len(self.runs), len(self.parts), len(self.silent))
 
     def rollback_to(self, savepoint: Savepoint) -> None:
         """Drop what was added after a savepoint."""
         del self.runs[savepoint.runs :]
         del self.parts[savepoint.parts :]
+        del self.silent[savepoint.silent :]
 
     def size_since(self, savepoint: Savepoint) -> int:
         """Return the bytes of what was added after a savepoint."""
@@ -197,30 +200,41 @@ def rows_of(value: bytes) -> Iterator[tuple[str, dict[bytes, bytes | None]]]:
     whose rows came from files. Raises
     `ValueError` for bytes that are no event row.
     """
-    _, found, ends = _runs(value)
+    _, found, lengths, at = _head(value)
+    parts = split_at(value, at, lengths)
     first = 0
     for family, kind, length in found:
         if kind in _WITHOUT_ROWS:
             yield family, {}
         else:
             step, last = _PARTS[kind], first + length
-            keys = [
-                value[start:end]
-                for start, end in zip(
-                    ends[first:last:step], ends[first + 1 : last : step], strict=True
-                )
-            ]
+            keys = parts[first:last:step]
             if kind in _DELETIONS:
                 yield family, dict.fromkeys(keys)
             else:
-                starts, stops = ends[first + 1 : last : step], ends[first + 2 : last + 1 : step]
-                rows = [value[start:end] for start, end in zip(starts, stops, strict=True)]
-                yield family, dict(zip(keys, rows, strict=True))
+                yield family, dict(zip(keys, parts[first + 1 : last : step], strict=True))
         first += length
+
+
+def split_at(value: bytes, at: int, lengths: Iterable[int]) -> list[bytes]:
+    """Return parts of these lengths, one after the other from a position on."""
+    # A stream counts by itself: there is no position and no slice of each part.
+    stream = BytesIO(value)
+    stream.seek(at)
+    return list(map(stream.read, lengths))
 
 
 def _runs(value: bytes) -> tuple[int, list[tuple[str, Kind, int]], list[int]]:
     """Return logical time, (family, kind, number of parts) of each run, and the parts' edges."""
+    at_ms, found, lengths, at = _head(value)
+    return at_ms, found, list(accumulate(lengths, initial=at))
+
+
+def _head(value: bytes) -> tuple[int, list[tuple[str, Kind, int]], tuple[int, ...], int]:
+    """Return logical time, (family, kind, number of parts) of each run, and where parts are.
+
+    These are their lengths, and the position of the first one.
+    """
     try:
         form, at_ms, runs, count = _HEAD.unpack_from(value)
         if form != _FORMAT:
@@ -235,10 +249,10 @@ def _runs(value: bytes) -> tuple[int, list[tuple[str, Kind, int]], list[int]]:
         lengths = unpack_from(f">{count}I", value, at)
     except StructError:
         raise ValueError(f"an event row of {len(value)} bytes is cut off") from None
-    ends = list(accumulate(lengths, initial=at + 4 * count))
-    if ends[-1] != len(value) or sum(length for _, _, length in found) != count:
+    at += 4 * count
+    if at + sum(lengths) != len(value) or sum(length for _, _, length in found) != count:
         raise ValueError(f"an event row of {len(value)} bytes has the wrong length")
-    return at_ms, found, ends
+    return at_ms, found, lengths, at
 
 
 def _changes(

@@ -11,9 +11,9 @@ from zlib import crc32
 from quorate.storage.engine.port import DamagedError
 
 _SLICE: Final = 1 << 20
-#: Files that are only ever written at their end.
-_TABLE: Final = ".sst"
-_KINDS: Final = (_TABLE, ".log")
+#: Files that are written once, and those that are only ever written at their end.
+_TABLES: Final = (".sst", ".blob")
+_KINDS: Final = (*_TABLES, ".log")
 _KEPT: Final = "tables.sums"
 _CURRENT: Final = "CURRENT"
 _MANIFEST: Final = "MANIFEST-"
@@ -54,8 +54,8 @@ class FileSums:
                     # It was no longer needed.
                     continue
         self._known, before = found, self._known
-        tables = {name: each for name, each in found.items() if name.endswith(_TABLE)}
-        if tables != {name: each for name, each in before.items() if name.endswith(_TABLE)}:
+        tables = {name: each for name, each in found.items() if name.endswith(_TABLES)}
+        if tables != {name: each for name, each in before.items() if name.endswith(_TABLES)}:
             # What a power loss leaves of it is passed over.
             drawn = self._kept.with_suffix(".new")
             drawn.write_text(json.dumps(tables))

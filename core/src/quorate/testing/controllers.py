@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Final, TypeVar
+from typing import Any, Final, TypeVar
 
 from google.protobuf.message import Message
 
-from quorate.plugin import Fence, ShardRef
-from quorate.plugin.advanced import SessionRef
 from quorate.testing.node import MemoryNode
 
-M = TypeVar("M", bound=Message)
+A = TypeVar("A", bound=Message | bytes)
 
 #: Rounds in which a controller may change the state before it must have nothing left to propose.
 ROUNDS: Final = 10
@@ -22,21 +20,11 @@ class WatchedNode(MemoryNode):
     written_directly = False
     _known: str | None = None
 
-    async def propose(
-        self,
-        command: Message,
-        reply: type[M],
-        *,
-        session: SessionRef | None = None,
-        if_leader: ShardRef | None = None,
-        fence: Fence | None = None,
-    ) -> M:
+    async def propose(self, command: Message, reply: type[A], **options: Any) -> A:
         """Propose as any node does, and compare the shards before and after."""
         self.look()
         try:
-            return await super().propose(
-                command, reply, session=session, if_leader=if_leader, fence=fence
-            )
+            return await super().propose(command, reply, **options)
         finally:
             self._known = self.digest()
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncGenerator, Awaitable, Sequence
+from copy import deepcopy
 from typing import Any, Final, TypeVar, cast
 
 from google.protobuf.message import Message
@@ -55,15 +56,12 @@ class MemoryClient:
         timeout_s: float | None = None,
     ) -> R:
         """Execute a public command, or the item of one as a batch of one."""
+        carried = None if fence is None else fence.fence
         batch = batch_of(self.node.catalog.singles, command)
         if batch is None:
-            return await _told(
-                self.node.execute(command, reply, fence=None if fence is None else fence.fence)
-            )
+            return await _told(self.node.execute(command, reply, fence=carried))
         try:
-            answer = await _told(
-                self.node.execute(batch, BatchReply, fence=None if fence is None else fence.fence)
-            )
+            answer = await _told(self.node.execute(batch, BatchReply, fence=carried))
         except InvalidError as error:
             raise item_error(error) from None
         return only_reply(answer, reply)
@@ -90,7 +88,7 @@ class MemoryClient:
         timeout_s: float | None = None,
     ) -> R:
         """Call a unary method of a plugin's service."""
-        answer = await _told(self._method(method, shard_key)(_copy_of(request), None))
+        answer = await _told(self._method(method, shard_key)(deepcopy(request), None))
         return response.FromString(encoded(answer))
 
     async def stream(
@@ -104,7 +102,7 @@ class MemoryClient:
         timeout_s: float | None = None,
     ) -> AsyncGenerator[R, None]:
         """Call a method of a plugin's service that streams its answers, and yield them."""
-        async for each in self._method(method, shard_key)(_copy_of(request), None):
+        async for each in self._method(method, shard_key)(deepcopy(request), None):
             yield response.FromString(encoded(each))
 
     async def topology(self, *, timeout_s: float | None = None) -> TopologyResponse:
@@ -168,9 +166,3 @@ async def _told(answering: Awaitable[R]) -> R:
         raise RejectedError(error.code, error.message) from None
     except Invalid as error:
         raise InvalidError(error.field, error.reason) from None
-
-
-def _copy_of(message: R) -> R:
-    copy = type(message)()
-    copy.CopyFrom(message)
-    return copy

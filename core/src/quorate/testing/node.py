@@ -3,29 +3,28 @@
 from __future__ import annotations
 
 import ssl
-from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AsyncExitStack, suppress
+from itertools import count
+from types import SimpleNamespace
 from typing import Any, Final, Self, TypeVar, cast
 
 from google.protobuf.empty_pb2 import Empty
 from google.protobuf.message import Message
 from pydantic import BaseModel
 
-from quorate.apply.deadlines import Deadline
 from quorate.apply.entries import LoggedCommand
 from quorate.config import Settings
 from quorate.config.sections import LimitsSection
 from quorate.node.api import PluginNode
 from quorate.node.ports import Ports
-from quorate.plugin import Caller, Fence, Invalid, Rejected, RowEvent, ShardRef, Timer
+from quorate.plugin import Caller, Fence, Invalid, Rejected, RowEvent, ShardRef
 from quorate.plugin.access import Open
 from quorate.plugin.advanced import (
     ClusterStatus,
     Event,
     SessionRef,
     ShardStatus,
-    UndeclaredFamilyError,
-    WatchedEvent,
 )
 from quorate.plugin.catalog import Catalog
 from quorate.plugin.node import CompleteCacheView
@@ -35,22 +34,27 @@ from quorate.plugin.slots import even_cut
 from quorate.shards.refusals import FencedError
 from quorate.shards.router import Answer, Proposal, Router
 from quorate.shards.routing.requests import Answered, Part
+from quorate.shards.watching.watch import Watch
+from quorate.shards.watching.watches import Watches
 from quorate.testing.installed import catalog_of
 from quorate.testing.metrics import CountedMetrics
 from quorate.testing.mirrors import Copies
 from quorate.testing.probes import unchanging
 from quorate.testing.replicas import MemoryReplicas, RunningLoop
 from quorate.testing.shard import Entry, MemoryShard, Outcome, command_of
-from quorate.testing.watches import History
 from quorate.topology.commands.routes import ROUTES
 from quorate.v1.admin_pb2 import ShardPlace, TopologyResponse
 from quorate.v1.batch_pb2 import BatchReply
-from quorate.v1.control_pb2 import AdoptMirror, OpenSession, OpenSessionReply
+from quorate.v1.control_pb2 import AdoptMirror, OpenSession, OpenSessionReply, TrimHistory
 
 M = TypeVar("M", bound=Message)
+A = TypeVar("A", bound=Message | bytes)
+T = TypeVar("T")
 
 #: Time after which an unused session expires, in logical time.
 SESSION_TTL_MS: Final = 60_000
+#: Each node is a cluster of its own to those that come back with tokens.
+_numbers: Final = count(1)
 #: Maximum number of consecutive runs of controllers that wake each other.
 WAKES: Final = 100
 
@@ -76,16 +80,6 @@ class _Router(Router):
         if parts := super()._place(caller, proposal, answered):
             self.sent.append(proposal.message)
         return parts
-
-
-class _Cache:
-    """A cache that is fed with every command."""
-
-    def __init__(self, view: Any) -> None:
-        self.view: Final = view
-
-    def age_ms(self) -> int:
-        return 0
 
 
 class MemoryNode(PluginNode):
@@ -140,13 +134,15 @@ class MemoryNode(PluginNode):
             control=ROUTES,
         )
         router.admissions.node = self
+        # They are fed with every command.
+        fed = [SimpleNamespace(view=view, age_ms=lambda: 0) for view in self.caches.values()]
         super().__init__(
             Settings.model_construct(plugin_sections=sections),
             self.catalog,
             router,
-            cast("Any", list(map(_Cache, self.caches.values()))),
+            cast("Any", fed),
             cast("Any", self.metrics),
-            cast("Any", None),
+            self._opened_watch,
             cast("Any", self.replicas.get),
             Open(),
             Ports(limits=limited),
@@ -159,9 +155,12 @@ class MemoryNode(PluginNode):
         )
         #: The changes that the copies have not adopted yet.
         self._adopted: Final[list[tuple[MemoryShard, AdoptMirror]]] = []
-        self._histories: Final = {
-            group: History(self.replicas.of(group)) for group in self.catalog.groups
-        }
+        self._watches: Final = Watches(
+            b"memory %d" % next(_numbers),
+            cast("Any", self.replicas.get),
+            cast("Any", None),
+            loop=cast("Any", RunningLoop()),
+        )
         self._servicers: Final[dict[str, object]] = {}
         self._lifespans: Final = AsyncExitStack()
         #: Names of the controllers with families that have changed since their last run.
@@ -210,15 +209,17 @@ class MemoryNode(PluginNode):
             raise Rejected("FAILED_PRECONDITION", f"{node} is not a node of this cluster")
 
     def _parsed(
-        self, command: Message, answer: Answer | Exception, reply: type[M], *, single: bool
-    ) -> M:
+        self, command: Message, answer: Answer | Exception, reply: type[A], *, single: bool
+    ) -> A:
         """Return a reply; raises its failure, and `TypeError` unless `reply` is its type."""
-        if isinstance(answer, Answer) and not answer.forgotten and not single:
+        parsed = not single and issubclass(reply, Message)
+        if parsed and isinstance(answer, Answer) and not answer.forgotten:
             name = command.DESCRIPTOR.full_name
             found = [self.replicas[shard].answered.get(name) for shard in answer.revisions]
             answered = BatchReply if answer.batch is not None else next(iter(found), None)
             if answered is None or reply is Empty:
                 return reply()
+            assert issubclass(reply, Message)
             if not issubclass(answered, reply):
                 raise TypeError(
                     f"{name} is answered with {answered.DESCRIPTOR.full_name}; "
@@ -226,16 +227,6 @@ class MemoryNode(PluginNode):
                 )
             reply = answered
         return super()._parsed(command, answer, reply, single=single)
-
-    async def watch(
-        self, family: str, *, prefix: bytes = b"", token: bytes = b""
-    ) -> AsyncIterator[WatchedEvent]:
-        """Yield the current rows and a bookmark after them, then every change as it happens."""
-        declared = self.catalog.families.get(family)
-        if declared is None or declared.row is None:
-            raise UndeclaredFamilyError(f"no column family {family} with a row message is declared")
-        async for event in self._histories[declared.group].watch(family, prefix, token):
-            yield event
 
     # The controls of a test.
 
@@ -275,10 +266,7 @@ class MemoryNode(PluginNode):
 
     async def run_controller(self, name: str) -> None:
         """Run a controller once, on the first shard or on each, as it declares."""
-        controller = self.catalog.controllers.get(name)
-        if controller is None:
-            known = ", ".join(self.catalog.controllers) or "none"
-            raise LookupError(f"controller {name} is not declared; declared are {known}")
+        controller = _declared("controller", self.catalog.controllers, name)
         self._woken.pop(name, None)
         count = len(self.replicas.of(controller.group)) if controller.scope == "each_shard" else 1
         for number in range(count):
@@ -313,10 +301,7 @@ class MemoryNode(PluginNode):
     def mirror(self) -> None:
         """Bring the copies of mirrored families up to date, if `mirrors_lag` has held them back."""
         for shard, adopted in self._adopted:
-            entry = Entry(
-                index=shard.applied + 1, commands=(command_of(adopted),), at_ms=self.now_ms
-            )
-            [outcome] = shard.apply([entry])
+            outcome = self._apply(shard, command_of(adopted), shard.applied + 1)
             if outcome.failure is not None:
                 raise outcome.failure
         self._adopted.clear()
@@ -347,14 +332,16 @@ class MemoryNode(PluginNode):
 
     def forget_history(self, group: str) -> None:
         """Lose the events of a group: watchers that have not seen them all get a resync."""
-        self._histories[group].forget()
+        for replica in self.replicas.values():
+            if replica.id.group == group:
+                shard = replica.shard
+                trim = command_of(TrimHistory(index=shard.applied))
+                self._apply(shard, trim, shard.applied + 1)
+                replica.readers.release()
 
     def servicer(self, full_name: str) -> Any:
         """Return the plugin's servicer of a gRPC service, to call its methods without a socket."""
-        service = self.catalog.services.get(full_name)
-        if service is None:
-            known = ", ".join(self.catalog.services) or "none"
-            raise LookupError(f"service {full_name} is not declared; declared are {known}")
+        service = _declared("service", self.catalog.services, full_name)
         if full_name not in self._servicers:
             made = service.servicer(self)
             # A derived method answers in the wire form, which a test would have to parse.
@@ -383,8 +370,12 @@ class MemoryNode(PluginNode):
 
     def _apply(self, shard: MemoryShard, command: LoggedCommand, index: int) -> Outcome:
         [outcome] = shard.apply([Entry(index=index, commands=(command,), at_ms=self.now_ms)])
-        self._histories[shard.group].wake()
+        self.replicas[ShardId(shard.group, shard.number)].followers.release()
         return outcome
+
+    async def _opened_watch(self, family: str, prefix: bytes, token: bytes) -> Watch:
+        shards = self.replicas.slot_map.shards(self.catalog.families[family].group)
+        return await self._watches.open_fresh({family: prefix}, shards, token)
 
     def _feed(self, event: RowEvent) -> None:
         for name, view in self.caches.items():
@@ -399,6 +390,13 @@ class MemoryNode(PluginNode):
 
     def _all_shards(self) -> Iterator[MemoryShard]:
         return (replica.shard for replica in self.replicas.values())
+
+
+def _declared(kind: str, known: Mapping[str, T], name: str) -> T:
+    if name not in known:
+        names = ", ".join(known) or "none"
+        raise LookupError(f"{kind} {name} is not declared; declared are {names}")
+    return known[name]
 
 
 def _sections(catalog: Catalog, config: Mapping[str, Mapping[str, object]]) -> dict[str, BaseModel]:
@@ -422,23 +420,17 @@ def _due_commands(
 
     Deadlines in `proposed` are left out; those that are yielded are added.
     """
-    deadlines = shard.deadlines()
+    ttls_ms = {name: deadline.ttl_ms or 0 for name, deadline in shard.deadlines().items()}
     for timer in catalog.timers.values():
         if timer.group != shard.group:
             continue
         due = [
             (key, at_ms)
-            for key, at_ms in shard.applier.due(timer.name, now_ms, len(deadlines) or 1)
-            if _due_at(timer, deadlines[timer.name, key], led_since_ms) <= now_ms
+            for key, at_ms in shard.applier.due(timer.name, now_ms, len(ttls_ms) or 1)
+            # A new leader has seen no renewal yet: it waits for one whole TTL first.
+            if (not timer.liveness or led_since_ms + ttls_ms[timer.name, key] <= now_ms)
             and (timer.name, key, at_ms) not in proposed
         ]
         proposed.update((timer.name, key, at_ms) for key, at_ms in due)
         for start in range(0, len(due), timer.batch):
             yield timer.due([key for key, _ in due[start : start + timer.batch]])
-
-
-def _due_at(timer: Timer, deadline: Deadline, led_since_ms: int) -> int:
-    if not timer.liveness:
-        return deadline.at_ms
-    # A new leader has seen no renewal yet: it waits for one whole TTL first.
-    return max(deadline.at_ms, led_since_ms + (deadline.ttl_ms or 0))

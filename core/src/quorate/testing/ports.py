@@ -3,7 +3,6 @@
 import socket
 from contextlib import ExitStack
 from random import SystemRandom
-from types import TracebackType
 from typing import Final, Self
 
 #: Below the ephemeral ports of the system, and above the ports of services.
@@ -44,12 +43,7 @@ class HeldPort:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self._holder.close()
 
     @property

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, Final, cast
 
@@ -101,6 +101,10 @@ class _NotingTxn:
     def put_each(self, family: str, rows: Mapping[bytes, bytes]) -> None:
         self._doings.written.extend((family, key) for key in rows)
         watched(self._txn.put_each, self._doings.undeclared)(family, rows)
+
+    def put_joined(self, family: str, keys: Collection[bytes], *parts: Iterable[bytes]) -> None:
+        self._doings.written.extend((family, key) for key in keys)
+        watched(self._txn.put_joined, self._doings.undeclared)(family, keys, *parts)
 
     def delete(self, family: str, key: bytes) -> None:
         self._doings.written.append((family, key))

@@ -200,7 +200,9 @@ class ReplicaChecks(Subject):
     def test_a_poison_command_costs_its_caller_alone(self) -> None:
         """A malformed command fails alone, and changes nothing else."""
         for group, entries in self._entries().items():
-            clean = self._played(group, entries)
+            shard = self._shard(group)
+            outcomes = list(map(repr, logs.apply_each(shard, entries)))
+            clean = (shard.digest(), outcomes)
             for command in self._declared().commands:
                 if command.group != group:
                     continue
@@ -257,11 +259,6 @@ class ReplicaChecks(Subject):
             f"under faults only {carried}, refused most often: {carried.most_refused()}; let "
             "begun() and under_faults() return commands that are carried out"
         )
-
-    def _played(self, group: str, entries: Sequence[Entry]) -> tuple[str, list[str]]:
-        shard = self._shard(group)
-        outcomes = list(map(repr, logs.apply_each(shard, entries)))
-        return shard.digest(), outcomes
 
     def _judge_poison(
         self,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Collection, Mapping, Sequence
-from typing import Any, Final
+from typing import Any, Final, cast
 
 from google.protobuf.message import Message
 
@@ -22,6 +22,7 @@ from quorate.plugin.shard_id import ShardId
 from quorate.plugin.slots import even_cut
 from quorate.shards.refusals import FencedError, LeaderlessError
 from quorate.shards.routing.slot_map import SlotMap
+from quorate.shards.shard.callbacks import StoreReaders
 from quorate.shards.shard.reads import Staleness
 from quorate.storage.families import SLOTS
 from quorate.testing.shard import MemoryShard, Outcome
@@ -38,6 +39,7 @@ class MemoryReplica:
     leaderless_from = float("inf")
     is_publishing = False
     published = 0
+    stopped: Exception | None = None
 
     def __init__(
         self,
@@ -49,6 +51,8 @@ class MemoryReplica:
         self.id: Final = ShardId(shard.group, shard.number)
         self.shard: Final = shard
         self.applier: Final = shard.applier
+        self.data: Final = shard.data
+        self.own_rows: Final = shard.applier.own_rows
         #: The term of its leader, and the logical time at which that began.
         self.term = 1
         self.led_since_ms = now_ms()
@@ -56,6 +60,9 @@ class MemoryReplica:
         self.answered: Final[dict[str, type[Message] | None]] = {}
         #: Returns the logical time of a command proposed now.
         self.now_ms: Final = now_ms
+        #: Called after each entry, and when its history is lost.
+        self.followers: Final = StoreReaders(cast("Any", RunningLoop()))
+        self.readers: Final = StoreReaders(cast("Any", RunningLoop()))
         self._commit: Final = commit
         self._unreadable: Final = unreadable
 
@@ -98,6 +105,14 @@ class MemoryReplica:
         if revision > self.shard.revision:
             raise TimeoutError(f"shard {self.id} has not reached revision {revision}")
         return _done(self.shard.revision)
+
+    def subscribe(self, callback: Callable[[int], None]) -> Callable[[], None]:
+        """Call back after each entry; return what ends that."""
+        return self.followers.add(lambda: callback(self.shard.applied))
+
+    def on_replace(self, callback: Callable[[], None]) -> Callable[[], None]:
+        """Call back when the history is lost, as when the database is replaced."""
+        return self.readers.add(callback)
 
     def staleness(self) -> Staleness:
         """Return no age."""
@@ -167,7 +182,7 @@ class RunningLoop:
     """The loop that runs right now: a node in memory outlives the loops of a test."""
 
     def time(self) -> float:
-        """Return the time of the running loop."""
+        """Return the time of the running loop; others keep this method while none runs."""
         return asyncio.get_running_loop().time()
 
     def __getattr__(self, name: str) -> Any:

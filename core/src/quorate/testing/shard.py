@@ -129,9 +129,7 @@ class MemoryShard:
         self._answered: Final[dict[int, type[Message]]] = {}
         program = Program.of(wrapped(catalog, self._noting), group, ROUTES)
         shard = ShardId(group, number)
-        self.applier: Final = Applier(
-            catalog, shard, self.data, counted=program.counted, limits=_STORED
-        )
+        self.applier: Final = Applier(catalog, shard, self.data, limits=_STORED)
         self.evaluator: Final = Evaluator(
             program,
             shard,

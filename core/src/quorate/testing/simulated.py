@@ -29,7 +29,7 @@ from quorate.shards.routing.routes import route
 from quorate.shards.routing.slot_map import SlotMap
 from quorate.storage.data.home import MemoryHome
 from quorate.testing.batches import refusals_of
-from quorate.testing.shard import MemoryShard, command_of
+from quorate.testing.shard import MemoryShard, ShardState, command_of
 from quorate.v1.control_pb2 import AdoptMirror, AdoptSlots, MirroredRow
 
 _REPLICAS: Final = 3
@@ -155,32 +155,26 @@ def copies_of(
     ]
 
 
+@dataclass(eq=False)
 class _Run:
     """The run of one group: its shards, their commands and their faults."""
 
-    def __init__(
-        self,
-        catalog: Catalog,
-        group: str,
-        log: Iterator[Write],
-        seed: int,
-        judges: Sequence[Judge],
-        counts: Counter[str],
-        life: int = 0,
-    ) -> None:
-        self.now = 0.0
-        self._exhausted = False
-        self._catalog: Final = catalog
-        self._group: Final = group
-        self._log: Final = log
-        self._seed: Final = seed
-        self._judges: Final = judges
-        self._counts: Final = counts
-        self._rng: Final = Random(f"{seed}/{group}" + (f"/{life}" if life else ""))
+    _catalog: Catalog
+    _group: str
+    _log: Iterator[Write]
+    _seed: int
+    _judges: Sequence[Judge]
+    _counts: Counter[str]
+    _life: int = 0
+    now: float = 0.0
+    _exhausted: bool = False
+
+    def __post_init__(self) -> None:
+        self._rng = Random(f"{self._seed}/{self._group}" + (f"/{self._life}" if self._life else ""))
         number = self._rng.choice((1, 2, 3))
-        self._slot_map: Final = SlotMap.initial({group: number})
-        self._shards: Final = [
-            _Shard(catalog, ShardId(group, each), self._rng) for each in range(number)
+        self._slot_map = SlotMap.initial({self._group: number})
+        self._shards = [
+            _Shard(self._catalog, ShardId(self._group, each), self._rng) for each in range(number)
         ]
 
     def run(
@@ -304,11 +298,10 @@ class _Replica:
         self._home = MemoryHome()
         self.open()
 
-    def open(self) -> None:
-        """Open the replica from its disk."""
-        self.shard = MemoryShard(
-            self._catalog, self._shard.group, self._shard.number, home=self._home
-        )
+    def open(self, state: ShardState | None = None) -> None:
+        """Open the replica from its disk, or from a snapshot."""
+        group, number = self._shard
+        self.shard = MemoryShard(self._catalog, group, number, state=state, home=self._home)
 
     def crash(self) -> None:
         """Kill the process and restart it: all its writes are kept."""
@@ -323,13 +316,7 @@ class _Replica:
     def install(self, donor: _Replica) -> None:
         """Restart with a new disk, and another replica's snapshot."""
         self._home = MemoryHome()
-        self.shard = MemoryShard(
-            self._catalog,
-            self._shard.group,
-            self._shard.number,
-            state=donor.shard.export(),
-            home=self._home,
-        )
+        self.open(donor.shard.export())
 
     def store(self, entries: Sequence[Entry], rng: Random | None = None) -> None:
         """Apply missing entries of the log: all of them, or with `rng` some, in batches."""

@@ -133,11 +133,6 @@ class Subject:
     def _node(self, kind: type[NodeT], shards: Mapping[str, int] | None = None) -> NodeT:
         return kind(catalog=self._catalog(), config=self.config, shards=shards)
 
-    def _refused_always(self) -> dict[str, list[str]]:
-        """Return the plugin's commands of the log that were always refused, with the refusals."""
-        accepted, refused = self._replayed()
-        return {name: why for name, why in refused.items() if name not in accepted}
-
     def _replayed(self) -> tuple[set[str], dict[str, list[str]]]:
         """Return the plugin's commands that a plain replay accepts, and those it refuses.
 

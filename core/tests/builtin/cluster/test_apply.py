@@ -9,8 +9,8 @@ from quorate.builtin.cluster.apply import (
     take_heartbeat,
     unregister,
 )
-from quorate.builtin.cluster.families import BROKERS, LIVENESS, broker_key, life_key
-from quorate.plugin import Rejected, RowEvent
+from quorate.builtin.cluster.families import BROKERS, LIVENESS
+from quorate.plugin import Rejected, RowEvent, keys
 from quorate.plugin.advanced import answer_each
 from quorate.testing import MemoryTxn
 from quorate.v1.cluster_pb2 import (
@@ -48,8 +48,8 @@ def test_a_registration_stores_what_it_says_and_a_deadline(txn: MemoryTxn) -> No
         ttl_ms=500,
         registered_at_ms=1_000,
     )
-    assert Broker.FromString(txn.rows(BROKERS)[broker_key("ada")]) == broker
-    assert txn.deadlines == {(LIVENESS, life_key("ada", 1)): 1_500}
+    assert Broker.FromString(txn.rows(BROKERS)[keys.pack("ada")]) == broker
+    assert txn.deadlines == {(LIVENESS, keys.pack("ada", 1)): 1_500}
 
 
 def test_who_names_no_ttl_lives_for_ten_seconds(txn: MemoryTxn) -> None:
@@ -76,7 +76,7 @@ def test_a_registration_replaces_row_and_deadline_of_the_former(txn: MemoryTxn) 
     assert broker == Broker(
         name="ada", cluster_name="south", epoch=2, ttl_ms=700, registered_at_ms=1_200
     )
-    assert later.deadlines == {(LIVENESS, life_key("ada", 2)): 1_900}
+    assert later.deadlines == {(LIVENESS, keys.pack("ada", 2)): 1_900}
 
 
 def test_the_former_process_is_fenced(txn: MemoryTxn) -> None:
@@ -108,7 +108,7 @@ def test_a_heartbeat_moves_the_deadline_and_nothing_else(txn: MemoryTxn) -> None
 
     take_heartbeat(later, SendHeartbeat(name="ada", epoch=1))
 
-    assert later.deadlines == {(LIVENESS, life_key("ada", 1)): 1_800}
+    assert later.deadlines == {(LIVENESS, keys.pack("ada", 1)): 1_800}
     assert later.rows(BROKERS) == rows
     assert later.events == []
 
@@ -140,7 +140,7 @@ def test_who_unregisters_leaves_nothing(txn: MemoryTxn) -> None:
     unregister(later, UnregisterBroker(name="ada", epoch=1))
 
     assert (later.rows(BROKERS), later.deadlines) == ({}, {})
-    assert later.events == [RowEvent(family=BROKERS, key=broker_key("ada"), value=None)]
+    assert later.events == [RowEvent(family=BROKERS, key=keys.pack("ada"), value=None)]
 
 
 def test_a_batch_registers_in_the_order_of_the_request(txn: MemoryTxn) -> None:
@@ -183,13 +183,13 @@ def test_brokers_expire_only_when_their_deadline_has_come(txn: MemoryTxn) -> Non
     register(txn, ADA)
     register(txn, RegisterBroker(name="ben", ttl_ms=501))
     due = txn.then(at_ms=1_500)
-    asked = [life_key("ada", 1), life_key("ben", 2), life_key("cleo", 3), b"no key"]
+    asked = [keys.pack("ada", 1), keys.pack("ben", 2), keys.pack("cleo", 3), b"no key"]
 
     reply = expire(due, ExpireBrokers(keys=asked))
 
     assert (reply.items, list(reply.refusals)) == (4, [])
     assert names(due) == ["ben"]
-    assert due.deadlines == {(LIVENESS, life_key("ben", 2)): 1_501}
+    assert due.deadlines == {(LIVENESS, keys.pack("ben", 2)): 1_501}
 
 
 def test_a_late_expiry_does_nothing_after_a_heartbeat(txn: MemoryTxn) -> None:
@@ -197,10 +197,10 @@ def test_a_late_expiry_does_nothing_after_a_heartbeat(txn: MemoryTxn) -> None:
     late = txn.then(at_ms=1_500)
     take_heartbeat(late, SendHeartbeat(name="ada", epoch=1))
 
-    expire(late, ExpireBrokers(keys=[life_key("ada", 1)]))
+    expire(late, ExpireBrokers(keys=[keys.pack("ada", 1)]))
 
     assert names(late) == ["ada"]
-    assert late.deadlines == {(LIVENESS, life_key("ada", 1)): 2_000}
+    assert late.deadlines == {(LIVENESS, keys.pack("ada", 1)): 2_000}
 
 
 def test_a_late_expiry_of_a_former_registration_does_nothing(txn: MemoryTxn) -> None:
@@ -209,10 +209,10 @@ def test_a_late_expiry_of_a_former_registration_does_nothing(txn: MemoryTxn) -> 
     # Both deadlines have passed: it is the epoch that tells them apart.
     late = txn.then(at_ms=9_000)
 
-    expire(late, ExpireBrokers(keys=[life_key("ada", 1)]))
+    expire(late, ExpireBrokers(keys=[keys.pack("ada", 1)]))
 
     assert names(late) == ["ada"]
-    expire(late, ExpireBrokers(keys=[life_key("ada", 2)]))
+    expire(late, ExpireBrokers(keys=[keys.pack("ada", 2)]))
     assert names(late) == []
 
 
@@ -247,7 +247,7 @@ def test_brokers_are_those_that_a_plain_model_holds_alive(
                 model[name] = given_epochs, now_ms + 500
                 continue
             if what == "expire":
-                expire(txn, ExpireBrokers(keys=[life_key(name, epoch)]))
+                expire(txn, ExpireBrokers(keys=[keys.pack(name, epoch)]))
                 if current and model[name][1] <= now_ms:
                     del model[name]
                 continue
@@ -270,5 +270,5 @@ def test_brokers_are_those_that_a_plain_model_holds_alive(
         name: epoch for name, (epoch, _) in model.items()
     }
     assert txn.deadlines == {
-        (LIVENESS, life_key(name, epoch)): until for name, (epoch, until) in model.items()
+        (LIVENESS, keys.pack(name, epoch)): until for name, (epoch, until) in model.items()
     }

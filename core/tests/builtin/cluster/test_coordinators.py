@@ -226,7 +226,6 @@ def test_a_large_brokers_keys_are_moved_bit_by_bit(
     node: MemoryNode, coordinators: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("quorate.builtin.cluster.coordinators.queries.MOST_MOVES", 7)
-    monkeypatch.setattr("quorate.builtin.cluster.coordinators.controllers.MOST_MOVES", 7)
     ada = register(node, "ada")
     get_each(coordinators)
     register(node, "ben")

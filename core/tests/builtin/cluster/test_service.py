@@ -10,8 +10,8 @@ from google.protobuf.message import DecodeError, Message
 from hypothesis import given, settings, strategies as st
 from quorate.builtin.cluster import brokers
 from quorate.builtin.cluster.apply import DEFAULT_TTL_MS
-from quorate.builtin.cluster.families import BROKERS, broker_key
-from quorate.plugin import Consistency, Invalid, Rejected, RowEvent
+from quorate.builtin.cluster.families import BROKERS
+from quorate.plugin import Consistency, Invalid, Rejected, RowEvent, keys
 from quorate.plugin.catalog import Catalog
 from quorate.plugin.checking import LARGEST_PAGE
 from quorate.testing import MemoryNode
@@ -70,7 +70,7 @@ def test_who_is_silent_for_the_ttl_is_gone_and_not_before(service: Any, node: Me
 
     assert [Broker.FromString(row).name for row in node.rows(BROKERS).values()] == ["ben"]
     assert isinstance(node.proposals[-1], ExpireBrokers)
-    assert node.events[-1] == RowEvent(family=BROKERS, key=broker_key("ada"), value=None)
+    assert node.events[-1] == RowEvent(family=BROKERS, key=keys.pack("ada"), value=None)
 
 
 def test_a_new_leader_expires_nobody_who_could_not_beat(service: Any, node: MemoryNode) -> None:

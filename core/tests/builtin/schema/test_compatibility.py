@@ -97,6 +97,8 @@ def test_what_may_follow(
         (JSON, b'{"$ref": "http://elsewhere/x"}'),
         (JSON, b'{"$ref": "#"}'),
         (JSON, b"[" * 60_000),
+        (JSON, b'{"required": 5}'),
+        (JSON, b'{"required": [{}]}'),
         (PROTOBUF, b'syntax = "proto3";'),
         (PROTOBUF, b""),
     ],

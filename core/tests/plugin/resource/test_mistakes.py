@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import pytest
 from quorate.builtin.cluster import plugin as cluster
 from quorate.builtin.tenant import plugin as tenant
-from quorate.cli.console_pages import misnamed
 from quorate.cli.installed import InstalledPlugins
+from quorate.cli.plugin_commands import misnamed
 from quorate.plugin.checks import problems_of
 from quorate.plugin.declared import declare
 from quorate.plugin.discovery import Plugin

@@ -14,7 +14,7 @@ from quorate.plugin import Invalid
 from quorate.plugin.catalog import build
 from quorate.plugin.discovery import Plugin
 from quorate.plugin.problems import PluginErrors
-from quorate.plugin.rows import message_of, resource_of, row_of
+from quorate.plugin.rows import carry_out, message_of, resource_of, row_of
 from quorate.testing import MemoryClient, MemoryNode
 
 if TYPE_CHECKING:
@@ -258,3 +258,11 @@ def _with_imports(file: Any, name: str) -> list[bytes]:
         *(each for inner in found.dependencies for each in _with_imports(found, inner.name)),
         found.serialized_pb,
     ]
+
+
+def test_parameters_of_a_verb_are_not_taken_by_position() -> None:
+    def lend(txn: object, row: object, *, days: int) -> None: ...
+
+    given: Any = carry_out
+    with pytest.raises(TypeError, match="parameters of lend by their names"):
+        run(given(None, None, lend, [object()], 7))

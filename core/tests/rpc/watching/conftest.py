@@ -95,7 +95,7 @@ class Node:
             me,
             "token",
             PeerHooks(
-                deliver=lambda shard, message: True,
+                deliver=lambda *_: True,
                 remade=lambda node: None,
                 admit=lambda peer, index: True,
                 config_index=lambda: 1,

@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import AsyncIterator
 from itertools import pairwise
 from struct import iter_unpack
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import grpc
 import grpc.aio
@@ -14,8 +14,9 @@ import pytest
 from quorate.plugin import Caller, Rejected
 from quorate.plugin.advanced import Stub
 from quorate.rpc import callers
-from quorate.shards.refusals import ReadTimeoutError
+from quorate.shards.refusals import ExhaustedError, ReadTimeoutError
 from quorate.shards.watching import views
+from quorate.shards.watching.views import HeldView
 from quorate.v1 import view_pb2
 from quorate.v1.view_pb2 import (
     CloseViewRequest,
@@ -186,6 +187,26 @@ async def test_a_closed_view_is_gone_and_makes_room(stub: Any, replica: Replica)
 
     assert "cannot be read any more" in await refused(read(stub, held[0].view))
     assert len(await read(stub, (await opened(stub)).view)) == 1
+
+
+async def test_a_view_counts_while_it_is_waited_for(
+    nodes: dict[str, Node], replica: Replica
+) -> None:
+    held, of_replica = nodes["a"].views, cast("Any", replica)
+    replica.barrier = asyncio.get_running_loop().create_future()
+    opening = [asyncio.create_task(held.open(of_replica, ROWS, 60.0, 5.0)) for _ in range(5)]
+    await asyncio.sleep(0)
+    replica.barrier.set_result(None)
+    found = await asyncio.gather(*opening, return_exceptions=True)
+    assert [type(each) for each in found] == [HeldView] * 3 + [ExhaustedError] * 2
+
+    for each in found[:3]:
+        assert isinstance(each, HeldView)
+        held.close(each.name)
+    replica.barrier_error = ReadTimeoutError("the shard has no leader")
+    for _ in range(4):
+        with pytest.raises(ReadTimeoutError):
+            await held.open(of_replica, ROWS, 60.0, 5.0)
 
 
 async def test_a_view_is_of_who_opened_it_for_as_long_as_they_may_read(

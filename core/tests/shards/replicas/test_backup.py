@@ -3,7 +3,8 @@ from __future__ import annotations
 import asyncio
 import json
 import shutil
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import aclosing
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -13,8 +14,8 @@ from quorate.consensus.membership import Configuration, Member
 from quorate.consensus.messages import Peer
 from quorate.plugin import keys
 from quorate.plugin.shard_id import ShardId
-from quorate.shards.snapshots.backup import Backup, back_up, folder_of, read, restore
-from quorate.shards.snapshots.parts import MANIFEST, BackupError
+from quorate.shards.snapshots.backup import Backup, folder_of, parts, read, restore
+from quorate.shards.snapshots.parts import MANIFEST, BackupError, BackupTarget
 from quorate.shards.watching.feeds import Feed, Lost
 from quorate.shards.watching.tokens import WatchToken
 from quorate.shards.watching.watches import Watches
@@ -32,6 +33,19 @@ if TYPE_CHECKING:
 
 METADATA, KV = ShardId("metadata", 0), ShardId("kv", 3)
 ME = Peer("alone", 77)
+
+
+async def back_up(
+    shards: Mapping[ShardId, ShardData],
+    directory: Path,
+    *,
+    cluster: bytes,
+    loop: asyncio.AbstractEventLoop,
+) -> None:
+    target = BackupTarget(directory)
+    async with aclosing(parts(shards, cluster=cluster, loop=loop)) as coming:
+        async for part in coming:
+            target.take(part)
 
 
 def elsewhere(*_: object) -> Feed:

@@ -797,7 +797,7 @@ def test_the_log_stays_within_its_bound_and_is_never_cut_ahead_of_the_data(
             status = node.metadata.status().replica
             longest = max(longest, status.last - status.first + 1)
             assert status.first - 1 <= node.metadata.data.durable_index
-    assert 30 <= longest <= 45
+    assert 30 <= longest <= 60
     for node in cluster.nodes.values():
         node.lose_power(Random(1))
     for node in cluster.nodes.values():
@@ -839,9 +839,28 @@ def test_what_is_applied_becomes_durable_without_further_writes(
     cluster = new_cluster("a")
     node = cluster.leader
     cluster.propose(new_row("a", "1"))
-    cluster.pass_time(61.0)
+    cluster.pass_time(601.0)
 
     assert node.metadata.data.durable_index == node.metadata.applied
+
+
+def test_what_a_killed_node_had_applied_it_applies_again_without_a_leader(
+    new_cluster: NewCluster, new_row: NewRow
+) -> None:
+    cluster = new_cluster()
+    for key in "abc":
+        cluster.propose(new_row(key, "x"))
+    cluster.pass_time(0.5)
+    node = cluster.nodes["b"]
+    rows, applied = node.rows(), node.metadata.applied
+    assert set(rows) == set("abc")
+    for each in cluster.nodes.values():
+        each.kill()
+    node.start()
+    cluster.pass_time(0.5)
+
+    assert (node.rows(), node.metadata.applied) == (rows, applied)
+    assert node.metadata.data.durable_index < applied
 
 
 def test_log_durable_tells_when_the_log_is(cluster: Cluster, new_row: NewRow) -> None:
@@ -933,7 +952,7 @@ def test_a_leader_is_as_fresh_as_its_last_turn_before_it_applies(
     told: list[int] = []
     receive = shard.receive
 
-    def received(message: Message) -> None:
+    def received(message: Message, *, alone: bool) -> None:
         receive(message)
         if shard.replica.commit > shard.applied:
             told.append(shard.staleness().age_ms)
@@ -1038,7 +1057,7 @@ def test_a_shard_that_rests_applies_nothing_and_then_goes_on(
     shard = leader.metadata
     applying = shard._applying
     context = replace(applying._context, loop_budget=Long())  # type: ignore[arg-type]
-    applying._context = context  # type: ignore[misc]
+    applying._context = context
     cluster.propose(new_row("a", "1"))
     future = cluster.proposal(leader, new_row("b", "1"))
     cluster.pass_time(0.4)

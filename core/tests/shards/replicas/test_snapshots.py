@@ -588,7 +588,11 @@ def test_parts_out_of_order_are_refused(lagging: Lagging, offer: Offer) -> None:
     assert isinstance(reception, ShardReception)
     lost, cluster = lagging.lost, lagging.cluster
 
-    for chunk in (Chunk(0, 1, b"x"), Chunk(99, 0, b"x"), Chunk(0, 0, b"x" * 1_000_000)):
+    for chunk in (
+        Chunk(file=0, offset=1, content=b"x"),
+        Chunk(file=99, offset=0, content=b"x"),
+        Chunk(file=0, offset=0, content=b"x" * 1_000_000),
+    ):
         task = lost.loop.create_task(reception.write(chunk))
         assert isinstance(cluster.failure(task), SnapshotRefusedError)
 
@@ -600,7 +604,7 @@ def test_a_damaged_snapshot_is_refused(lagging: Lagging, offer: Offer) -> None:
 
     async def send() -> None:
         for number, file in enumerate(offer.manifest.files):
-            await reception.write(Chunk(number, 0, bytes(file.size)))
+            await reception.write(Chunk(file=number, offset=0, content=bytes(file.size)))
         await reception.finish()
 
     before = lost.metadata.applied

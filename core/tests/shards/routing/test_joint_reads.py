@@ -11,6 +11,7 @@ from quorate.builtin.kv.vocabulary import QUERIES
 from quorate.plugin import Query, Rejected
 from quorate.plugin.shard_id import ShardId
 from quorate.plugin.slots import even_cut
+from quorate.shards.routing import joint_reads
 from quorate.shards.routing.forwarding import AsOf
 from quorate.shards.routing.joint_reads import JointReads
 from quorate.shards.routing.queries import QueryPart, ReadOptions
@@ -33,6 +34,7 @@ class Here:
         ]
         self.read: list[tuple[QueryPart, float]] = []
         self.has_replica = True
+        self.most = 1_000
         self.joint = JointReads(
             {each.message.DESCRIPTOR.full_name: each for each in QUERIES},
             lambda: SlotMap(1, rows),
@@ -50,6 +52,8 @@ class Here:
         self.read.append((part, deadline))
         if b"damaged" in part.message.keys:  # type: ignore[attr-defined]
             raise Rejected("DATA_LOSS", "damaged")
+        if len(part.message.keys) > self.most:  # type: ignore[attr-defined]
+            raise Rejected("OUT_OF_RANGE", "too large")
         answers = [key for key in part.message.keys if key != b"unanswered"]  # type: ignore[attr-defined]
         return (AsOf(1, 0), answers) if self.has_replica else None
 
@@ -82,6 +86,26 @@ async def test_a_failure_or_no_replica_sends_all_of_them_away_to_read_alone() ->
     assert await asyncio.gather(*map(here.ask, (b"unanswered", b"a"))) == [[], []]
     here.has_replica = False
     assert await here.ask(b"a") == []
+
+
+async def test_fewer_go_together_while_their_answers_are_too_large(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(joint_reads, "_CALM", 9)
+    here, keys = Here(), [b"%d" % number for number in range(128)]
+    here.most = 20
+    for queries in (1, 2, 4, 8, 8):
+        here.read.clear()
+        found = await asyncio.gather(*map(here.ask, keys))
+        assert len(here.read) == queries
+    assert found == [[key] for key in keys]
+    here.most = 1_000
+    here.read.clear()
+    while here.read == [] or len(here.read[-1][0].positions) < 128:
+        await asyncio.gather(*map(here.ask, keys))
+    together = [len(part.positions) for part, _ in here.read]
+    assert sorted(set(together)) == [32, 64, 128]
+    assert together == sorted(together)
 
 
 async def test_a_shard_that_waits_holds_up_no_other() -> None:

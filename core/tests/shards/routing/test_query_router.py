@@ -62,7 +62,7 @@ def test_a_query_with_a_shard_key_runs_on_its_shard_alone(
     cluster.host(4)
     query = replace(catalog.queries[NAME], shard_key=lambda _: b"key", order=None)
     for node in cluster.nodes.values():
-        node.groups.reads._catalog = replace(catalog, queries={NAME: query})  # type: ignore[misc]
+        node.groups.reads._catalog = replace(catalog, queries={NAME: query})
     fill(cluster, pb, "a", "b", "c", "d")
     assert listed(cluster, pb) == "abcd"[cluster.slot_map.place("sample", b"key").number]
 
@@ -257,7 +257,7 @@ def divided(cluster: Cluster, catalog: Catalog, pb: Any) -> None:
         run=lambda _, query: [pb.Note(owner="n" * query.limit)],
     )
     for node in cluster.nodes.values():
-        node.groups.reads._catalog = replace(catalog, queries={NAME: query})  # type: ignore[misc]
+        node.groups.reads._catalog = replace(catalog, queries={NAME: query})
 
 
 def encoded(cluster: Cluster, catalog: Catalog, pb: Any) -> None:
@@ -280,7 +280,7 @@ def encoded(cluster: Cluster, catalog: Catalog, pb: Any) -> None:
         ],
     )
     for node in cluster.nodes.values():
-        node.groups.reads._catalog = replace(catalog, queries={NAME: query})  # type: ignore[misc]
+        node.groups.reads._catalog = replace(catalog, queries={NAME: query})
 
 
 @pytest.mark.parametrize("asked", ["a", "b"])

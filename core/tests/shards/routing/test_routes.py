@@ -8,6 +8,7 @@ import pytest
 from quorate.apply.entries import LoggedCommand
 from quorate.config.sections import LimitsSection
 from quorate.plugin import Command, Invalid, Rejected, Txn, keys
+from quorate.plugin.batch_split import ShardCommand
 from quorate.plugin.catalog import Catalog
 from quorate.plugin.shard_id import ShardId
 from quorate.plugin.slots import slot_of
@@ -87,15 +88,32 @@ def test_what_its_plugin_has_read_is_not_judged_again(
     command = replace(command, validate=judge, items=replace(command.items, read=read))
     slot_map = SlotMap.initial({"sample": 1})
 
-    refused, found = routing.checked(command, batch("ab"), LIMITS)
-    [part] = routing.route(command, batch("ab"), slot_map, LIMITS, refused, found)
+    found = routing.checked(command, batch("ab"), LIMITS)
+    [part] = routing.route(command, batch("ab"), slot_map, LIMITS, found)
 
-    assert isinstance(found, ReadNotes)
-    assert (refused, part.read) == ((), found)
+    assert isinstance(found.read, ReadNotes)
+    assert (found.refused, part.read) == ((), found.read)
+    assert part.payload == batch("ab").SerializeToString()
     with pytest.raises(Invalid, match="notes: must be usual"):
         routing.checked(command, pb.WriteNotes(notes=[pb.WriteNote(owner="unusual")]), LIMITS)
     with pytest.raises(Invalid, match="notes: a batch of 5 items"):
         routing.checked(command, batch("abcde"), LIMITS)
+
+
+def test_what_is_left_of_a_batch_is_serialized_anew(
+    catalog: Catalog, batch: Callable[[str], Any]
+) -> None:
+    command, slot_map = catalog.commands["kit_sample.v1.WriteNotes"], SlotMap.initial({"sample": 1})
+
+    def routed(owners: str) -> ShardCommand:
+        found = routing.checked(command, batch(owners), LIMITS)
+        [part] = routing.route(command, batch(owners), slot_map, LIMITS, found)
+        return part
+
+    whole, rest = routed("ab"), routed("aba")
+    assert (whole.payload, whole.message) == (batch("ab").SerializeToString(), batch("ab"))
+    assert (rest.payload, rest.message) == (None, batch("ab"))
+    assert tuple(whole.slots) == tuple(rest.slots)
 
 
 def test_public_lanes_take_public_commands_alone(catalog: Catalog, pb: Any) -> None:

@@ -43,3 +43,12 @@ def test_what_has_no_row_is_unknown() -> None:
 def test_a_founded_map_cuts_every_group_evenly() -> None:
     slot_map = SlotMap.initial({"kv": 4, "metadata": 1})
     assert [slot_map.holder("kv", slot).number for slot in (0, 255, 256, 1023)] == [0, 0, 1, 3]
+
+
+def test_the_only_shard_of_a_group_is_known_that_owns_all_of_its_slots() -> None:
+    assert SlotMap.initial({"kv": 4, "mqtt": 1}).only == {
+        "metadata": METADATA,
+        "mqtt": ShardId("mqtt", 0),
+    }
+    part = ShardRow(group="kv", number=0, slots=bitmap_of(range(SLOTS - 1)))
+    assert "kv" not in SlotMap(1, [part]).only

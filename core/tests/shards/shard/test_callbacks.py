@@ -74,3 +74,17 @@ def test_a_reader_releases_the_store_each_time_and_at_the_end(
     assert len(released) == 3
     world.run(1.0)
     assert released[3:] == ["late"]
+
+
+def test_answers_to_writers_leave_before_others_hear_of_their_entries(
+    world: World, loop: VirtualLoop
+) -> None:
+    order: list[str] = []
+    subscribers = Subscribers(ShardId("toy", 0), loop, lambda: 7)
+    subscribers.subscribe(lambda _: order.append("told"))
+    # A writer goes on, and what it answers is sent when that turn is over.
+    loop.call_soon(lambda: loop.call_soon(order.append, "sent"))
+    subscribers.inform()
+    world.run(1.0)
+
+    assert order == ["sent", "told"]

@@ -128,3 +128,33 @@ def test_it_never_runs_backwards_nor_beyond_what_a_majority_shows(
         bound = max(bound + elapsed, machine.wall if agreed else 0)
         assert now <= bound + 1
         last = now
+
+
+def test_right_clocks_are_compared_again_after_a_while_and_after_a_step() -> None:
+    machine, asked = Machine(b=NOON, c=NOON), 0
+
+    def voters() -> dict[str, int | None]:
+        nonlocal asked
+        asked += 1
+        return machine.others
+
+    machine.clock = LogicalClock(
+        "a", clock=lambda: machine.monotonic, wall_ms=lambda: machine.wall, voters=voters
+    )
+    machine.clock.elected(0)
+    for ms in range(50):
+        assert machine.clock.now_ms() == NOON + ms
+        machine.pass_ms(1)
+    assert asked == 1
+
+    machine.wall += 3_600_000
+    assert machine.clock.now_ms() == NOON + 50
+    assert dict(machine.clock.strays) == {"a": 3_600_000}
+    machine.wall -= 3_600_000
+    assert machine.clock.now_ms() == NOON + 50
+    assert not machine.clock.strays
+
+    machine.others["c"] = 0
+    machine.pass_ms(100)
+    machine.clock.now_ms()
+    assert list(machine.clock.strays) == ["c"]

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
+from dataclasses import replace
 from threading import Event
 from typing import Any, cast
 
+import pytest
 from quorate.consensus.journal import Position
 from quorate.shards.shard.log_keeper import LogKeeper, LogPolicy, SyncTurns
+from quorate.storage.engine.port import FullError, StalledError
 
 POLICY = LogPolicy(tail_entries=32, flush_s=0.01)
 
@@ -20,12 +23,16 @@ class Data:
         self.applied = 0
         self.durable_index = 0
         self.may_sync = Event()
+        #: What the next syncs raise.
+        self.errors: list[Exception] = []
 
     def begin_sync(self) -> int:
         return self.applied
 
     def sync(self) -> None:
         assert self.may_sync.wait(10)
+        if self.errors:
+            raise self.errors.pop()
 
     def synced(self, index: int) -> None:
         self.durable_index = max(self.durable_index, index)
@@ -62,14 +69,14 @@ def new_keeper(
 async def test_what_is_applied_during_a_sync_becomes_durable_without_further_writes() -> None:
     data, failures = Data(), list[Exception]()
     keeper = new_keeper(data, failures)
-    data.applied = 5
-    keeper.applied(5, 0)
+    data.applied = 16
+    keeper.applied(16, 0)
     assert keeper.flushing is not None
-    data.applied = 9
+    data.applied = 20
     keeper.applied(4, 0)
     data.may_sync.set()
     async with asyncio.timeout(5):
-        while data.durable_index < 9:
+        while data.durable_index < 20:
             await asyncio.sleep(0.001)
     keeper.stop()
 
@@ -131,13 +138,13 @@ async def test_a_long_log_does_not_wait_for_its_turn() -> None:
     slow, urgent = Data(), Data()
     first, second = (new_keeper(data, failures, turns) for data in (slow, urgent))
     urgent.may_sync.set()
-    slow.applied, urgent.applied = 1, 8
+    slow.applied, urgent.applied = 1, 16
     first.applied(1, 0)
     async with asyncio.timeout(20):
         while first.flushing is None:
             await asyncio.sleep(0.001)
-        second.applied(8, 0)
-        while urgent.durable_index < 8:
+        second.applied(16, 0)
+        while urgent.durable_index < 16:
             await asyncio.sleep(0.001)
 
     assert slow.durable_index == 0
@@ -162,3 +169,20 @@ async def test_one_that_ended_keeps_nobody_waiting() -> None:
             await asyncio.sleep(0.001)
 
     assert every[1].durable_index == 0
+
+
+@pytest.mark.parametrize("error", [FullError("no space"), StalledError("not flushed yet")])
+async def test_a_disk_that_takes_no_files_for_now_is_tried_again(error: Exception) -> None:
+    data, failures = Data(), list[Exception]()
+    keeper = new_keeper(data, failures, policy=replace(POLICY, retry_s=0.01))
+    data.errors = [error, error]
+    data.may_sync.set()
+    data.applied = 1
+    keeper.applied(1, 0)
+    async with asyncio.timeout(10):
+        while data.durable_index < 1:
+            await asyncio.sleep(0.001)
+    keeper.stop()
+
+    assert not data.errors
+    assert not failures

@@ -8,14 +8,15 @@ from quorate.shards.snapshots.parts import (
     PART_BYTES,
     BackupError,
     BackupTarget,
-    FilePart,
     slices,
 )
+from quorate.storage import durably
+from quorate.v1.admin_pb2 import BackupPart
 
 
-def part(path: str, offset: int = 0, content: bytes = b"", size: int | None = None) -> FilePart:
+def part(path: str, offset: int = 0, content: bytes = b"", size: int | None = None) -> BackupPart:
     whole = len(content) if size is None else size
-    return FilePart(path=path, offset=offset, content=content, size=whole)
+    return BackupPart(path=path, offset=offset, content=content, size=whole)
 
 
 @pytest.mark.parametrize("size", [0, 1, PART_BYTES, PART_BYTES + 1, 3 * PART_BYTES])
@@ -54,6 +55,33 @@ def test_a_directory_holds_what_came(tmp_path: Path) -> None:
     }
 
 
+def test_the_manifest_comes_after_all_names_are_durable(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    synced: list[Path] = []
+    before: list[Path] = []
+    sync, replace = durably.sync_directory, durably.replace
+
+    def syncing(path: Path) -> None:
+        synced.append(path)
+        sync(path)
+
+    def replaced(path: Path, content: bytes) -> None:
+        before.extend(synced)
+        replace(path, content)
+
+    monkeypatch.setattr(durably, "sync_directory", syncing)
+    monkeypatch.setattr(durably, "replace", replaced)
+    target = BackupTarget(tmp_path / "b")
+    target.take(part("kv-0/1.sst", 0, b"1"))
+    target.take(part("metadata-0/1.sst", 0, b"m"))
+    synced.clear()
+    target.take(part(MANIFEST, 0, b"{}"))
+
+    directory = tmp_path / "b"
+    assert {*before} == {directory, directory / "kv-0", directory / "metadata-0"}
+
+
 @pytest.mark.parametrize(
     "wrong",
     [
@@ -64,11 +92,11 @@ def test_a_directory_holds_what_came(tmp_path: Path) -> None:
     ],
     ids=["a gap", "again", "another file", "too long"],
 )
-def test_a_part_that_does_not_follow_is_refused(tmp_path: Path, wrong: FilePart) -> None:
+def test_a_part_that_does_not_follow_is_refused(tmp_path: Path, wrong: BackupPart) -> None:
     target = BackupTarget(tmp_path)
     target.take(part("kv-0/1.sst", 0, b"12", 5))
 
-    with pytest.raises(BackupError, match="is not the next one"):
+    with pytest.raises(BackupError, match="came after byte"):
         target.take(wrong)
     target.close()
 
@@ -79,7 +107,7 @@ def test_a_part_that_does_not_follow_is_refused(tmp_path: Path, wrong: FilePart)
 def test_nothing_is_written_elsewhere(tmp_path: Path, path: str) -> None:
     target = BackupTarget(tmp_path / "b")
 
-    with pytest.raises(BackupError, match="is not the next one"):
+    with pytest.raises(BackupError, match="came after byte"):
         target.take(part(path, 0, b"x"))
     assert [each for each in tmp_path.rglob("*") if each.is_file()] == []
 
@@ -88,5 +116,5 @@ def test_nothing_follows_the_manifest(tmp_path: Path) -> None:
     target = BackupTarget(tmp_path)
     target.take(part(MANIFEST, 0, b"{}"))
 
-    with pytest.raises(BackupError, match="is not the next one"):
+    with pytest.raises(BackupError, match="came after byte"):
         target.take(part("kv-0/1.sst", 0, b"12"))

@@ -116,7 +116,7 @@ class Station:
         self.receptions.append(Taken(self.refuses_at, self.waits_at_finish))
         return self.receptions[-1]
 
-    def _deliver(self, shard: str, message: Message) -> bool:
+    def _deliver(self, shard: str, message: Message, _: bool) -> bool:
         raise AssertionError(shard, message)
 
     def _introduced(self, other: Introduction) -> Introduction:
@@ -146,7 +146,9 @@ async def send(station: Station, offered: Offer, size: int = 100_000) -> None:
     transfer = await station.snapshots.open(offered)
     try:
         for offset in range(0, len(CONTENT), size):
-            await transfer.write(Chunk(0, offset, CONTENT[offset : offset + size]))
+            await transfer.write(
+                Chunk(file=0, offset=offset, content=CONTENT[offset : offset + size])
+            )
         await transfer.finish()
     finally:
         transfer.cancel()
@@ -220,7 +222,7 @@ async def test_a_transfer_that_is_cancelled_is_abandoned() -> None:
     a, b = Station(A), Station(B)
     async with pair(a, b):
         transfer = await a.snapshots.open(offer())
-        await transfer.write(Chunk(0, 0, CONTENT[:100]))
+        await transfer.write(Chunk(file=0, offset=0, content=CONTENT[:100]))
         async with asyncio.timeout(10):
             while not (b.receptions and b.receptions[0].content):
                 await asyncio.sleep(0)
@@ -274,7 +276,7 @@ async def test_a_node_that_goes_in_the_middle_breaks_the_transfer() -> None:
     async with pair(a, b):
         transfer = await a.snapshots.open(offer())
         try:
-            await transfer.write(Chunk(0, 0, CONTENT))
+            await transfer.write(Chunk(file=0, offset=0, content=CONTENT))
             async with asyncio.timeout(10):
                 while not (b.receptions and b.receptions[0].finishing):
                     await asyncio.sleep(0)

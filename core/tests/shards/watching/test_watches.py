@@ -734,7 +734,7 @@ class Told:
 
 
 def test_an_entry_is_told_to_the_feeds_that_it_is_for(site: Site) -> None:
-    waking = Waking(cast(Shard, site.first), site.loop, lambda _: None)
+    waking = Waking(cast(Shard, site.first), site.loop, lambda: None)
     whole, mine, others, family = Told(), Told(), Told(), Told()
     waking.add(whole, {FAMILY: b""})
     waking.add(mine, {FAMILY: b"mine/"})
@@ -757,7 +757,7 @@ def test_more_than_is_looked_at_is_told_to_all_of_the_family(
     site: Site, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(waking_module, "_MOST_EVENTS", 2)
-    waking = Waking(cast(Shard, site.first), site.loop, lambda _: None)
+    waking = Waking(cast(Shard, site.first), site.loop, lambda: None)
     far, near = Told(), Told()
     waking.add(far, {FAMILY: b"z"})
     waking.add(near, {OTHER: b"z"})
@@ -774,7 +774,7 @@ def test_more_than_is_looked_at_is_told_to_all_of_the_family(
 
 
 def test_who_is_not_prompt_learns_of_passing_entries_within_a_round(site: Site) -> None:
-    waking = Waking(cast(Shard, site.first), site.loop, lambda _: None)
+    waking = Waking(cast(Shard, site.first), site.loop, lambda: None)
     prompt, patient = Told(prompt=True), [Told() for _ in range(200)]
     for feed in (prompt, *patient):
         waking.add(feed, {OTHER: b""})

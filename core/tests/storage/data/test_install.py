@@ -108,7 +108,7 @@ def test_replaced_data_goes_though_it_cannot_be_flushed(
     """On a full disk it is its removal that makes room."""
     behind = swapped(homes, written)
 
-    def refuse(_: str) -> None:
+    def refuse() -> None:
         raise FullError("no space")
 
     monkeypatch.setattr(behind._retired[0].engine, "flush", refuse)
@@ -208,6 +208,7 @@ home = Path(sys.argv[1])
 ahead = ShardData.open(DiskHome(home / "ahead"), ["rows"])
 behind = ShardData.open(DiskHome(home / "behind"), ["rows"])
 written(behind, 5, 2)
+behind.sync()
 written(ahead, 30, 3)
 ahead.flush()
 checkpoint = ahead.checkpoint()

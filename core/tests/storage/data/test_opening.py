@@ -65,7 +65,7 @@ def test_data_within_the_log_is_accepted(applied: Position) -> None:
     [
         (Position(4, 1), "holds 6 to 7"),
         (Position(8, 2), "holds 6 to 7"),
-        (Position(6, 1), "holds it in term 2"),
+        (Position(6, 1), "has that in term 2"),
     ],
 )
 def test_data_beside_the_log_is_refused(applied: Position, said: str) -> None:

@@ -264,7 +264,7 @@ def test_a_close_waits_for_a_sync_that_runs(
 ) -> None:
     data = ShardData.open(DiskHome(tmp_path), [])
     entered, gate, order = threading.Event(), threading.Event(), list[str]()
-    sync = RocksEngine.flush_wal
+    sync = RocksEngine.sync
 
     def slow(engine: RocksEngine) -> None:
         entered.set()
@@ -272,7 +272,7 @@ def test_a_close_waits_for_a_sync_that_runs(
         sync(engine)
         order.append("synced")
 
-    monkeypatch.setattr(RocksEngine, "flush_wal", slow)
+    monkeypatch.setattr(RocksEngine, "sync", slow)
     syncing = threading.Thread(target=data.sync)
     syncing.start()
     assert entered.wait(10)

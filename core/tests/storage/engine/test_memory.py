@@ -28,7 +28,7 @@ def found(disk: MemoryDisk) -> list[int]:
 
 @pytest.fixture
 def disk() -> MemoryDisk:
-    return MemoryDisk()
+    return MemoryDisk(of_log=True)
 
 
 @pytest.fixture
@@ -36,20 +36,34 @@ def engine(disk: MemoryDisk) -> MemoryEngine:
     return MemoryEngine(disk, ["log"])
 
 
-def test_a_killed_process_loses_nothing(disk: MemoryDisk, engine: MemoryEngine) -> None:
-    write(engine, 1, 2, 3)
+@pytest.mark.parametrize(("of_log", "left"), [(True, [1, 2, 3]), (False, [1])])
+def test_a_killed_process_loses_nothing_of_a_log(of_log: bool, left: list[int]) -> None:
+    disk = MemoryDisk(of_log=of_log)
+    engine = MemoryEngine(disk, ["log"])
+    write(engine, 1)
+    engine.sync()
+    write(engine, 2, 3)
     disk.kill()
 
-    assert found(disk) == [1, 2, 3]
+    assert found(disk) == left
+
+
+def test_a_closed_database_loses_nothing() -> None:
+    disk = MemoryDisk()
+    engine = MemoryEngine(disk, ["log"])
+    write(engine, 1, 2)
+    engine.close()
+
+    assert found(disk) == [1, 2]
 
 
 def test_a_power_loss_keeps_any_beginning_that_holds_what_was_synced(disk: MemoryDisk) -> None:
     outcomes = set()
     for seed in range(40):
-        disk = MemoryDisk()
+        disk = MemoryDisk(of_log=True)
         engine = MemoryEngine(disk, ["log"])
         write(engine, 1, 2)
-        engine.flush_wal()
+        engine.sync()
         write(engine, 3, 4)
         disk.lose_power(Random(seed))
         outcomes.add(tuple(found(disk)))
@@ -59,7 +73,7 @@ def test_a_power_loss_keeps_any_beginning_that_holds_what_was_synced(disk: Memor
 
 def test_what_is_taken_back_is_as_it_was_before(disk: MemoryDisk, engine: MemoryEngine) -> None:
     write(engine, 1, 2, 3)
-    engine.flush_wal()
+    engine.sync()
     batch = Batch()
     batch.put("log", b"1", b"new")
     batch.delete_range("log", b"1", b"3")
@@ -97,16 +111,6 @@ def test_what_recovery_found_is_durable(disk: MemoryDisk, engine: MemoryEngine) 
     assert found(disk) == [1]
 
 
-def test_damage_in_the_log_takes_what_follows_it(disk: MemoryDisk, engine: MemoryEngine) -> None:
-    write(engine, 1, 2, 3)
-    engine.flush_wal()
-    disk.damage_wal(2)
-
-    assert found(disk) == [1]
-    with pytest.raises(ValueError, match="batch 2"):
-        disk.damage_wal(2)
-
-
 def test_a_damaged_row_is_told(disk: MemoryDisk, engine: MemoryEngine) -> None:
     write(engine, 1, 2)
     disk.damage_row("log", b"2")
@@ -127,7 +131,7 @@ def test_a_dead_process_writes_no_more(disk: MemoryDisk, engine: MemoryEngine) -
     with pytest.raises(EngineError, match="closed"):
         write(engine, 1)
     with pytest.raises(EngineError, match="closed"):
-        engine.flush_wal()
+        engine.sync()
 
 
 def test_a_failing_disk_fails_writes_and_syncs(disk: MemoryDisk, engine: MemoryEngine) -> None:
@@ -136,7 +140,7 @@ def test_a_failing_disk_fails_writes_and_syncs(disk: MemoryDisk, engine: MemoryE
     with pytest.raises(FullError):
         write(engine, 1)
     with pytest.raises(FullError):
-        engine.flush_wal()
+        engine.sync()
 
 
 def test_stopped_writes_hold_up_only_the_impatient(disk: MemoryDisk, engine: MemoryEngine) -> None:

@@ -61,7 +61,7 @@ def test_a_family_may_be_added_and_stays(databases: Databases) -> None:
 def test_many_values_come_in_the_order_of_their_keys(databases: Databases) -> None:
     engine = databases.open(families=("a", "b"))
     put(engine, {long_key(number): b"%d" % number for number in range(0, 400, 2)}, "a")
-    engine.flush("a")
+    engine.flush()
     put(engine, {long_key(number): b"" for number in range(1, 400, 4)}, "a")
     batch = Batch()
     batch.delete_range("a", long_key(100), long_key(200))
@@ -138,7 +138,7 @@ def test_a_view_that_is_held_is_read_in_any_order_and_sees_no_later_writes(
     batch.put("a", long_key(999), b"later")
     batch.put("b", b"k", b"later")
     engine.write(batch)
-    engine.flush("a")
+    engine.flush()
 
     half = list(view.iterate(long_key(100), long_key(200)))
     assert half == list(before.items())[100:200]
@@ -190,7 +190,7 @@ def test_a_batch_with_an_unknown_family_changes_nothing(databases: Databases) ->
 def test_what_was_written_is_there_when_it_is_opened_again(databases: Databases) -> None:
     engine = databases.open()
     put(engine, {b"synced": b"1"})
-    engine.flush_wal()
+    engine.sync()
     put(engine, {b"unsynced": b"2"})
     engine.close()
 
@@ -253,7 +253,7 @@ def test_a_checkpoint_holds_what_was_there_and_nothing_later(
 ) -> None:
     engine = databases.open(families=("a", "b"))
     put(engine, {b"in a file": b"1"}, "a")
-    engine.flush("a")
+    engine.flush()
     put(engine, {b"in memory": b"2"}, "b")
     engine.checkpoint(tmp_path / "copy")
     put(engine, {b"later": b"3"}, "b")
@@ -279,12 +279,10 @@ def test_flushed_rows_are_there_and_are_no_longer_in_memory(databases: Databases
     engine = databases.open()
     put(engine, {long_key(number): bytes(100) for number in range(5_000)})
     before = engine.memory()
-    engine.flush("log")
+    engine.flush()
 
     assert len(rows(engine)) == 5_000
     assert engine.memory().write_buffers <= before.write_buffers
-    with pytest.raises(EngineError, match="has no family lgo"):
-        engine.flush("lgo")
 
 
 def test_the_room_that_rows_take_is_that_of_files_once_they_are_flushed(
@@ -293,7 +291,7 @@ def test_the_room_that_rows_take_is_that_of_files_once_they_are_flushed(
     engine = databases.open()
     assert engine.files() == (0, 0)
     put(engine, {long_key(number): bytes(100) for number in range(5_000)})
-    engine.flush("log")
+    engine.flush()
 
     # The twin has no files.
     rocks = isinstance(engine, RocksEngine)
@@ -307,7 +305,7 @@ def test_rows_are_counted_about(databases: Databases) -> None:
     put(engine, {long_key(number): b"v" for number in range(1_000)})
 
     assert 900 <= engine.estimated_rows("log") <= 1_100
-    engine.flush("log")
+    engine.flush()
     assert 900 <= engine.estimated_rows("log") <= 1_100
     with pytest.raises(EngineError, match="has no family lgo"):
         engine.estimated_rows("lgo")
@@ -374,7 +372,7 @@ def test_both_engines_answer_alike(
 ) -> None:
     engines: list[Engine] = [
         RocksEngine(Path(tmp_path_factory.mktemp("both")), ["log"]),
-        MemoryEngine(MemoryDisk(), ["log"]),
+        MemoryEngine(MemoryDisk(of_log=True), ["log"]),
     ]
     for operations in batches:
         batch = Batch()
@@ -397,7 +395,7 @@ def test_both_engines_answer_alike(
     assert native == twin
 
 
-def test_only_one_module_imports_rocksdict() -> None:
+def test_the_engine_alone_imports_rocksdict() -> None:
     source = Path(str(sys.modules["quorate.storage.engine.rocks"].__file__)).parents[2]
     importers = {
         path.relative_to(source).as_posix()
@@ -405,7 +403,7 @@ def test_only_one_module_imports_rocksdict() -> None:
         if re.search(r"^\s*(from|import) rocksdict", path.read_text(), re.MULTILINE)
     }
 
-    assert importers == {"storage/engine/rocks.py"}
+    assert importers == {"storage/engine/options.py", "storage/engine/rocks.py"}
 
 
 def test_files_put_their_rows_in_place_over_others(databases: Databases, tmp_path: Path) -> None:

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 from quorate.storage.engine import rocks
+from quorate.storage.engine.options import Budget
 from quorate.storage.engine.port import (
     Batch,
     DamagedError,
@@ -13,7 +14,7 @@ from quorate.storage.engine.port import (
     FullError,
     StalledError,
 )
-from quorate.storage.engine.rocks import Budget, RocksEngine
+from quorate.storage.engine.rocks import RocksEngine
 from quorate.testing.waiting import until
 
 
@@ -86,7 +87,7 @@ def test_databases_share_one_budget(tmp_path: Path) -> None:
             engine.write(batch, patient=True)
         assert budget.write_buffers_used > 0
     for engine in engines:
-        engine.flush("rows")
+        engine.flush()
         for _ in engine.iterate("rows", b"", None):
             pass
         # Sixteen megabytes went through each.
@@ -127,7 +128,7 @@ def test_other_threads_run_while_a_family_is_flushed(tmp_path: Path) -> None:
     ticks, done = 0, threading.Event()
 
     def flush() -> None:
-        engine.flush("rows")
+        engine.flush()
         done.set()
 
     thread = threading.Thread(target=flush)
@@ -147,7 +148,7 @@ def test_a_read_that_finds_nothing_in_memory_reads_little_from_disk(tmp_path: Pa
         for number in range(first, 200_000, 4):
             batch.put("rows", b"%d" % number, bytes(8))
         engine.write(batch, patient=True)
-        engine.flush("rows")
+        engine.flush()
     # Four files are made one, whose filter is not kept in memory as theirs are.
     until(lambda: engine._property("rows", "rocksdb.num-files-at-level0") == 0 or None)
     absent = [b"%d+" % number for number in range(0, 200_000, 1_000)]
@@ -176,7 +177,7 @@ def test_a_database_whose_files_are_gone_lets_go_of_its_folder(tmp_path: Path) -
     batch.put("b", b"k", b"v")
     engine.write(batch)
     shutil.rmtree(tmp_path / "gone")
-    with pytest.raises(DamagedError, match="close"):
+    with pytest.raises(DamagedError, match="flush"):
         engine.close()
     another = RocksEngine(tmp_path / "gone", ["a", "b"])
     assert another.get("a", b"k") is None

@@ -47,7 +47,7 @@ def held(journal: Journal) -> Model:
 class Crashes(RuleBasedStateMachine):
     def __init__(self) -> None:
         super().__init__()
-        self.disk = MemoryDisk()
+        self.disk = MemoryDisk(of_log=True)
         self.witnesses = MemoryWitnesses()
         #: The models after each write; the place in the list is the number of the write.
         self.history: list[dict[str, Model]] = [dict.fromkeys(SHARDS, Model())]

@@ -21,15 +21,15 @@ class _SlowEngine(MemoryEngine):
         self.gate = threading.Semaphore(0)
         self.syncs = 0
 
-    def flush_wal(self) -> None:
+    def sync(self) -> None:
         assert self.gate.acquire(timeout=10)
         self.syncs += 1
-        super().flush_wal()
+        super().sync()
 
 
 class Node:
     def __init__(self) -> None:
-        self.disk = MemoryDisk()
+        self.disk = MemoryDisk(of_log=True)
         self.engine = _SlowEngine(self.disk)
         self.witnesses = MemoryWitnesses()
         self.log = NodeLog(self.engine, self.witnesses)
@@ -179,3 +179,39 @@ async def test_closing_waits_for_the_sync_that_runs(node: Node) -> None:
 
     assert [sequence for sequence, _ in node.synced] == [1]
     assert node.engine.syncs == 1
+
+
+async def test_a_sync_is_reported_when_nobody_waits_for_the_end_any_more(node: Node) -> None:
+    node.write(0)
+    await asyncio.sleep(0)
+    closing = asyncio.create_task(node.sync_loop.close())
+    await asyncio.sleep(0)
+    closing.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await closing
+    await node.next()
+
+    assert [sequence for sequence, _ in node.synced] == [1]
+
+
+class _PanicError(BaseException):
+    """Stands for a panic of a database, which is no `Exception`."""
+
+
+async def test_a_panic_of_the_database_ends_it_all(
+    node: Node, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def panic() -> None:
+        raise _PanicError("unwrap of None")
+
+    monkeypatch.setattr(node.engine, "sync", panic)
+    node.write(0)
+    await node.next()
+
+    assert [str(error) for error in node.failed] == [
+        "The node's log cannot be synced: _PanicError('unwrap of None')"
+    ]
+    with pytest.raises(EngineError, match=r"takes no writes after one that failed.*unwrap"):
+        node.write(1)
+    async with asyncio.timeout(10):
+        await node.sync_loop.close()

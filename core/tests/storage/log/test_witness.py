@@ -10,7 +10,9 @@ from quorate.storage.log.witness import (
     MemoryWitnesses,
     Witnesses,
     decode,
+    decode_applied,
     encode,
+    encode_applied,
 )
 
 
@@ -40,6 +42,33 @@ def test_a_witness_is_one_file_of_sixteen_bytes(tmp_path: Path) -> None:
     [file] = tmp_path.iterdir()
     assert len(file.read_bytes()) == 16
     assert FileWitnesses(tmp_path).read("group/0") == Durable(4, 0)
+
+
+def test_the_newest_applied_index_of_each_shard_is_read(witnesses: Witnesses) -> None:
+    assert witnesses.applied("group/0") == 0
+    witnesses.note_applied("group/0", 2**64 - 1)
+    witnesses.write("group/1", Durable(9, 1))
+    for index in range(12):
+        witnesses.note_applied("group/1", index)
+
+    assert witnesses.applied("group/0") == 2**64 - 1
+    assert (witnesses.applied("group/1"), witnesses.read("group/1")) == (11, Durable(9, 1))
+    witnesses.remove("group/1")
+    assert (witnesses.applied("group/1"), witnesses.read("group/1")) == (0, None)
+    witnesses.note_applied("group/1", 3)
+    assert witnesses.applied("group/1") == 3
+    witnesses.close()
+
+
+@pytest.mark.parametrize("place", range(12))
+def test_a_torn_applied_index_is_none(place: int) -> None:
+    content = encode_applied(1000)
+
+    assert decode_applied(content) == 1000
+    assert decode_applied(content[:place]) == 0
+    flipped = bytearray(content)
+    flipped[place] ^= 4
+    assert decode_applied(bytes(flipped)) == 0
 
 
 @pytest.mark.parametrize("place", range(16))

@@ -147,7 +147,7 @@ def test_a_new_shard_has_the_rows_of_both_and_its_revisions_are_above_all(
     base: Machine, other: Machine, new_machine: Callable[..., Machine]
 ) -> None:
     rows = base.rows("tested.rows") | other.rows("tested.rows")
-    counts = base.applier.counts(), other.applier.counts()
+    counts = base.counts(), other.counts()
     latest = max(base.applier.revision, other.applier.revision)
     found = made(base, other, new_machine)
     assert found.rows("tested.rows") == rows
@@ -156,7 +156,7 @@ def test_a_new_shard_has_the_rows_of_both_and_its_revisions_are_above_all(
     assert found.applier.revision > latest
     assert found.applier.now_ms == other.applier.now_ms
     assert found.data.record.position.term == 7
-    for family, count in found.applier.counts().items():
+    for family, count in found.counts().items():
         assert count == sum(each[family] for each in counts)
     assert found.applier.frozen is None
     # Nobody watches it from before.

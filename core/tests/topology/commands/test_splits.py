@@ -7,13 +7,14 @@ from contextlib import closing
 from typing import TYPE_CHECKING
 
 import pytest
+from google.protobuf.message import Message
 from quorate.apply import cuts
 from quorate.apply.entries import LoggedCommand
 from quorate.apply.outcomes import WRONG_SHARD, Outcome
 from quorate.apply.program import families_of
 from quorate.plugin import keys
 from quorate.plugin.shard_id import METADATA, ShardId
-from quorate.plugin.slots import bitmap_of, even_cut, slots_in
+from quorate.plugin.slots import KeySlots, bitmap_of, even_cut, slot_of, slots_in
 from quorate.shards.snapshots.first_state import begin_part
 from quorate.storage.data.home import MemoryHome
 from quorate.storage.data.shard_data import ShardData
@@ -113,6 +114,20 @@ def test_what_went_away_is_refused_and_seen_no_more(whole: Machine) -> None:
     assert whole.read(["scan", "tested.rows", "", "z", 9, False]) == [""]
 
 
+def test_a_batch_that_was_routed_before_the_cut_is_refused_for_its_slots(whole: Machine) -> None:
+    def put(*keys: bytes) -> Outcome:
+        return whole.apply(
+            whole.script(["put", "tested.rows", "y", "1"], slots=KeySlots(list(keys)))
+        )[0]
+
+    by_slot = {slot_of(key): key for key in (b"%d" % at for at in range(100))}
+    low, high = by_slot[min(by_slot)], by_slot[max(by_slot)]
+    assert put(low, high).refusal is None
+    whole.control(cut())
+    assert put(high).refusal is None
+    assert refused(put(low, high)) == WRONG_SHARD
+
+
 def test_a_new_shard_is_all_that_its_parent_was(
     whole: Machine, new_machine: Callable[..., Machine]
 ) -> None:
@@ -129,6 +144,36 @@ def test_a_new_shard_is_all_that_its_parent_was(
     assert children > parents
 
 
+def test_a_departure_changes_the_rows_of_all_replicas_alike(
+    machine: Machine, new_machine: Callable[..., Machine]
+) -> None:
+    other = new_machine()
+
+    def both(*commands: LoggedCommand) -> None:
+        entry = machine.entry(*commands)
+        machine.store(entry)
+        other.store(entry)
+
+    def core(message: Message) -> LoggedCommand:
+        return LoggedCommand(message.DESCRIPTOR.full_name, message.SerializeToString())
+
+    both(core(AdoptSlots(version=1, slots=even_cut(1)[0])))
+    both(machine.script(["put", "tested.parts", "p", "1"]))
+    both(core(cut(bitmap_of([slot_of(b"p")]))))
+    both(core(ForgetSlots()))
+    assert (other.rows("tested.parts"), other.rows("tested.marks")) == ({}, {b"p": b"moved"})
+    # It emits no event, and watched rows have one for each change.
+    assert other.rows("tested.rows") == {}
+    assert machine.digest() == other.digest()
+
+
+def test_a_departure_that_fails_leaves_all_that_was_to_be_forgotten(whole: Machine) -> None:
+    whole.do(["put", "tested.parts", "p", "wrong"])
+    whole.control(cut(bitmap_of([0, slot_of(b"p")])))
+    assert refused(whole.control(ForgetSlots())) == "INTERNAL"
+    assert (len(whole.rows("tested.olds")), whole.counts()["tested.olds"]) == (1, 1)
+
+
 def test_rows_of_others_are_forgotten_without_an_event(
     whole: Machine, new_machine: Callable[..., Machine]
 ) -> None:
@@ -139,13 +184,13 @@ def test_rows_of_others_are_forgotten_without_an_event(
     families = ("tested.rows", "tested.olds", "tested.tallies", "tested.marks")
     assert [whole.rows(family) for family in families] == [{}] * 4
     assert whole.rows("core.deadlines") == whole.rows("core.deadline_keys") == {}
-    assert set(whole.applier.counts().values()) == {0}
+    assert set(whole.counts().values()) == {0}
     assert not whole.applier.foreign
     found, _ = EventLog(whole.data).read(before << 20 | 0xFFFFF, max_rows=9, max_bytes=99)
     assert found == []
     forget(child)
     assert [len(child.rows(family)) for family in families] == [1] * 4
-    assert set(child.applier.counts().values()) == {1}
+    assert set(child.counts().values()) == {1}
 
 
 def test_forgetting_goes_on_where_it_was(whole: Machine) -> None:

@@ -138,7 +138,7 @@ def test_the_rows_of_a_retired_plugin_are_counted_and_deleted(
     retired.catalog = catalog
     retired.open()
     assert retired.applier.due("tested.bell", 10, 9) == []
-    assert set(retired.applier.counts().values()) == {0}
+    assert set(retired.counts().values()) == {0}
     assert retired.applier.mirror_position("tested.facts") is None
     [number] = retired.read(["id", "tested.ids"])
     assert number == (retired.shard.number << 48) + 2
@@ -163,7 +163,7 @@ def test_a_purge_that_was_interrupted_leaves_true_counts(
 
     retired.catalog = catalog
     retired.open()
-    assert retired.applier.counts() == {"tested.olds": 0, "tested.tallies": 1}
+    assert retired.counts() == {"tested.olds": 0, "tested.tallies": 1}
 
 
 def test_rows_that_were_never_counted_are_deleted_as_well(retired: Machine) -> None:

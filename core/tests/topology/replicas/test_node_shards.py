@@ -76,7 +76,7 @@ def test_shards_are_opened_again_after_a_restart(
     cluster = new_cluster(group="toy", shards={"toy": 3})
     put(cluster, TOYS[0], new_command(StringValue(value="a=1"), slot=0))
     for node in cluster.nodes.values():
-        node.kill()
+        node.stop()
     for node in cluster.nodes.values():
         node.start()
         # What is known from the disk is there at once.
@@ -89,7 +89,7 @@ def test_shards_are_opened_again_after_a_restart(
 def restart(cluster: Cluster) -> None:
     """Kill all nodes, and start them with every shard but metadata/0 to be opened later."""
     for node in cluster.nodes.values():
-        node.kill()
+        node.stop()
     for node in cluster.nodes.values():
         node.at_once = 0
         node.start()
@@ -145,7 +145,7 @@ def test_shards_that_nobody_asks_for_open_in_their_turn_and_are_led_by_all_nodes
 def test_what_is_not_as_it_should_be_opens_at_once(new_cluster: NewCluster) -> None:
     cluster = new_cluster(group="toy", shards={"toy": 3})
     node = cluster.nodes["a"]
-    node.kill()
+    node.stop()
     node.notes.write(str(TOYS[0]), Note(stopped="it failed"))
     node.homes[TOYS[1]].destroy()
     node.at_once = 0
@@ -163,7 +163,7 @@ def test_what_is_made_of_a_shard_looks_at_it_first(new_cluster: NewCluster) -> N
     cluster.heal()
     cluster.until(lambda: late.shards.rows()[TOYS[1]].merged_into != 0)
     assert TOYS[1] in hosted(late)
-    late.kill()
+    late.stop()
     late.at_once = 0
     late.start()
 
@@ -177,7 +177,7 @@ def test_a_shard_that_has_left_is_not_opened(new_cluster: NewCluster) -> None:
     late = merged(cluster)
     cluster.heal()
     cluster.until(lambda: not replicas_of(late.shards.rows()[TOYS[1]]))
-    late.kill()
+    late.stop()
     for shard in TOYS[1:]:
         late.notes.write(str(shard), Note())
     late.at_once = 0
@@ -222,7 +222,7 @@ def test_a_replica_that_cannot_open_is_said_and_keeps_nobody_waiting(
     cluster = new_cluster(group="toy", shards={"toy": 3})
     cluster.pass_time(6.0)
     node = cluster.nodes["a"]
-    node.kill()
+    node.stop()
     node.at_once = 0
     node.start()
     damaged: list[ShardId] = []
@@ -279,7 +279,7 @@ def test_a_node_that_stops_opens_nothing_more(new_cluster: NewCluster) -> None:
 def test_a_shard_that_is_merged_while_it_is_not_open_leaves(new_cluster: NewCluster) -> None:
     cluster = new_cluster(group="toy", shards={"toy": 3})
     late = merged(cluster)
-    late.kill()
+    late.stop()
     late.at_once = 0
     late.start()
     assert {*late.shards.unopened} == {*TOYS}
@@ -302,7 +302,7 @@ def split(cluster: Cluster) -> Node:
     others = [node for node in cluster.nodes.values() if node is not late]
     cluster.until(lambda: all(PART in hosted(node) for node in others))
     cluster.until(lambda: not is_changing(cluster.leader.shards.rows()[TOYS[1]]))
-    late.kill()
+    late.stop()
     late.at_once = 0
     late.start()
     assert TOYS[1] in late.shards.unopened
@@ -375,7 +375,7 @@ def test_no_shard_is_created_while_nodes_declare_different_ones(
 ) -> None:
     cluster = new_cluster(group="toy", shards={"toy": 3}, settled=False)
     odd = cluster.nodes["c"]
-    odd.kill()
+    odd.stop()
     odd.configured = {"toy": 2}
     odd.start()
     with caplog.at_level(logging.WARNING, "quorate.topology.changes.creation"):
@@ -386,7 +386,7 @@ def test_no_shard_is_created_while_nodes_declare_different_ones(
     assert "a declares 3 shards of group toy and c 2 shards" in said
     # Metadata itself works meanwhile.
     assert cluster.leader.metadata.applier.slots.version == 1
-    odd.kill()
+    odd.stop()
     odd.configured = {"toy": 3}
     odd.start()
     cluster.until(lambda: all(len(list(n.shards.all())) == 4 for n in cluster.nodes.values()))
@@ -397,7 +397,7 @@ def test_a_node_with_other_plugins_is_named(
 ) -> None:
     cluster = new_cluster(group="toy", settled=False)
     odd = cluster.nodes["b"]
-    odd.kill()
+    odd.stop()
     declared = dict(odd.catalog.declared)
     plugin = replace(declared["toy"].plugin, version="2")
     declared["toy"] = replace(declared["toy"], plugin=plugin)
@@ -415,11 +415,11 @@ def test_a_file_that_contradicts_the_slot_map_is_an_error_that_names_both(
 ) -> None:
     cluster = new_cluster(group="toy", shards={"toy": 3})
     node = cluster.nodes["a"]
-    node.kill()
+    node.stop()
     node.configured = {"toy": 4}
     with pytest.raises(GroupsDifferError, match=r"\[groups.toy\] shards is 4, .* has 3 shards"):
         node.start()
-    node.kill()
+    node.stop()
     node.configured = {}
     node.start()
 
@@ -429,7 +429,7 @@ def test_a_file_that_contradicts_the_slot_map_is_an_error_that_names_both(
 def test_a_group_that_no_plugin_declares_is_an_error(new_cluster: NewCluster) -> None:
     cluster = new_cluster()
     node = cluster.nodes["a"]
-    node.kill()
+    node.stop()
     node.configured = {"nobody": 4}
     with pytest.raises(GroupsDifferError, match="names nobody, and no enabled plugin"):
         node.start()
@@ -439,7 +439,7 @@ def test_a_plugin_that_is_enabled_later_gets_its_group(new_cluster: NewCluster) 
     cluster = new_cluster()
     groups = {**cluster.catalog.groups, "late": RaftGroup(name="late", shards=2)}
     for node in cluster.nodes.values():
-        node.kill()
+        node.stop()
         node.catalog = replace(node.catalog, groups=groups)
         node.start()
 
@@ -451,7 +451,7 @@ def test_a_shard_that_cannot_be_opened_leaves_the_others_alone(new_cluster: NewC
     cluster = new_cluster(group="toy", shards={"toy": 3})
     node = cluster.nodes["a"]
     cluster.pass_time(6.0)
-    node.kill()
+    node.stop()
     node.homes[TOYS[1]]._pointers = [b"garbage"]
     node.start()
 
@@ -531,7 +531,7 @@ def _knows_late(node: Node) -> bool:
 def test_a_difference_is_the_concern_of_whoever_leads(new_cluster: NewCluster) -> None:
     cluster = new_cluster(group="toy", shards={"toy": 3}, settled=False)
     odd = cluster.nodes["c"]
-    odd.kill()
+    odd.stop()
     odd.configured = {"toy": 2}
     odd.start()
     cluster.until(lambda: any(node.shards.difference for node in cluster.nodes.values()))
@@ -582,7 +582,7 @@ def test_merged_shards_leave_a_node_that_died_before_it_began_to_remove_them(
     late = merged(cluster)
     cluster.heal()
     cluster.until(lambda: not replicas_of(late.shards.rows()[TOYS[1]]))
-    late.kill()
+    late.stop()
     for shard in TOYS[1:]:
         late.notes.write(str(shard), Note())
     late.start()

@@ -36,7 +36,7 @@ class Admission:
         self._access: Final = access
         self._logins: Final = logins
 
-    def allows(
+    def refusal(
         self,
         connection: Connection,
         action: Action,
@@ -44,9 +44,21 @@ class Admission:
         qos: int = 0,
         *,
         retain: bool = False,
-    ) -> bool:
-        """Return whether a client may do something."""
-        return self._decide(connection, action, topic, qos, retain=retain) is None
+    ) -> Reason | None:
+        """Return why a client may not do something; None: it may."""
+        access = Access(
+            client_id=connection.connect.client_id,
+            username=connection.connect.username or "",
+            address=connection.address,
+            action=action,
+            topic=topic,
+            qos=qos,
+            retain=retain,
+        )
+        decision = self._access.decide(self._settings.tenant, access)
+        if decision.allowed:
+            return None
+        return Reason.BANNED if decision.reason is Decided.BLACKLISTED else Reason.NOT_AUTHORIZED
 
     async def admit(self, connection: Connection) -> Properties:
         """Refuse a client that may not connect; return the properties of CONNACK for MQTT 5.
@@ -60,11 +72,11 @@ class Admission:
             if connect.version == V3 and not connect.clean_start:
                 raise Refused(Reason.INVALID_CLIENT_ID, "a session to be kept needs an id")
             assigned_client_id = connect.client_id = f"auto-{uuid.uuid4().hex}"
-        if connect.will is not None:
-            self._check_will(connect.will)
-        await self._authenticate(connection)
         will = connect.will
-        if will is not None and not self.allows(
+        if will is not None and (fault := topic_fault(will.topic)):
+            raise Refused(Reason.INVALID_TOPIC, f"its will: {fault}")
+        await self._authenticate(connection)
+        if will is not None and self.refusal(
             connection, Action.PUBLISH, will.topic, will.qos, retain=will.retain
         ):
             why = f"it may not publish to {will.topic}, as its will does"
@@ -97,8 +109,7 @@ class Admission:
             raise Refused(Reason.NOT_AUTHORIZED, "it has no user name")
         if username:
             await self._check_password(username, connect.password or b"", connection.address)
-        refusal = self._decide(connection, Action.CONNECT)
-        if refusal is not None:
+        if refusal := self.refusal(connection, Action.CONNECT):
             raise Refused(refusal, "the blacklist keeps it out")
 
     async def _check_password(self, username: str, password: bytes, address: str) -> None:
@@ -115,37 +126,14 @@ class Admission:
         if not answer.authenticated:
             raise Refused(Reason.BAD_PASSWORD, "that is not its password")
 
-    def _check_will(self, will: Will) -> None:
-        try:
-            check_topic_name("will", will.topic)
-        except Invalid as invalid:
-            raise Refused(Reason.INVALID_TOPIC, f"topic of the will: {invalid.reason}") from None
-        if will.topic.startswith("$"):
-            raise Refused(Reason.INVALID_TOPIC, "topics that begin with $ are the broker's own")
 
-    def _decide(
-        self,
-        connection: Connection,
-        action: Action,
-        topic: str = "",
-        qos: int = 0,
-        *,
-        retain: bool = False,
-    ) -> Reason | None:
-        """Return why a client may not do something; None: it may."""
-        access = Access(
-            client_id=connection.connect.client_id,
-            username=connection.connect.username or "",
-            address=connection.address,
-            action=action,
-            topic=topic,
-            qos=qos,
-            retain=retain,
-        )
-        decision = self._access.decide(self._settings.tenant, access)
-        if decision.allowed:
-            return None
-        return Reason.BANNED if decision.reason is Decided.BLACKLISTED else Reason.NOT_AUTHORIZED
+def topic_fault(topic: str) -> str:
+    """Return why clients may not publish to a topic; empty: they may."""
+    try:
+        check_topic_name("topic", topic)
+    except Invalid as invalid:
+        return f"topic: {invalid.reason}"
+    return "topics that begin with $ are the broker's own" if topic.startswith("$") else ""
 
 
 def stored_will(will: Will | None) -> wills_pb2.Will | None:

@@ -29,16 +29,13 @@ from amqtt.events import BrokerEvents, Events
 from amqtt.mqtt.publish import PublishPacket
 from amqtt.session import Session
 from quorate.client import AsyncClient
-from quorate.plugin import Invalid
 from quorate.v1.cluster_pb2 import Broker as Registered
 from quorate_mqtt.client import AccessCache, Action, LoginCache, Mqtt
-from quorate_mqtt.names import check_topic_name
 from quorate_mqtt.v1 import wills_pb2
 from websockets.asyncio.server import ServerConnection
 
 from quorate_amqtt import packets
-from quorate_amqtt.admission import Admission, Refused, expiry_of
-from quorate_amqtt.clients import Client
+from quorate_amqtt.admission import Admission, Refused, expiry_of, topic_fault
 from quorate_amqtt.config import Settings
 from quorate_amqtt.connection import BROKEN, Connection, Writer, read_packet
 from quorate_amqtt.fields import Fields, Malformed, Reason, varint_of
@@ -83,21 +80,21 @@ class QuorateBroker(Broker):
         self._epoch: Final = registered.epoch
         self._admission: Final = Admission(settings, access, logins)
         state = State(q, settings.tenant, registered.name, registered.epoch, settings.timeout_s)
-        self._router: Final = Router(settings, registered, queues)
+        self.router: Final = Router(settings, registered, queues)
         self._stopping = False
         self.retained: Final = RetainedMessages(state)
-        self.links: Final = self._router.links
+        self.links: Final = self.router.links
         self.subscribers: Final = Subscriptions(
-            state, self._router, self.retained, self._admission, self.plugins_manager.fire_event
+            state, self.router, self.retained, self._admission, self.plugins_manager.fire_event
         )
         self.served: Final = Sessions(
-            settings, registered.epoch, state, self._router, self.subscribers
+            settings, registered.epoch, state, self.router, self.subscribers
         )
 
     async def follow(self) -> None:
         """Follow changes in the cluster and at the other brokers, for ever."""
         async with asyncio.TaskGroup() as tasks:
-            tasks.create_task(self._router.follow(self._q))
+            tasks.create_task(self.router.follow(self._q))
             tasks.create_task(self.retained.follow(self._q, self.settings.tenant))
             tasks.create_task(self.served.follow(self._q))
             tasks.create_task(self._publish_wills())
@@ -105,7 +102,7 @@ class QuorateBroker(Broker):
     async def ready(self) -> None:
         """Wait until no message passes by the clients that connect from now on."""
         await self.links.linked()
-        await self.retained.known()
+        await self.retained.known.wait()
         await self.served.listed.wait()
 
     @property
@@ -125,13 +122,9 @@ class QuorateBroker(Broker):
         Returns what the client is answered, and what must be done before.
         """
         topic, client_id = packet.topic, connection.client.client_id
-        try:
-            check_topic_name("topic", topic)
-        except Invalid as invalid:
-            raise Malformed(Reason.INVALID_TOPIC, f"topic: {invalid.reason}") from None
-        if topic.startswith("$"):
-            raise Malformed(Reason.INVALID_TOPIC, "topics that begin with $ are the broker's own")
-        if not self._admission.allows(
+        if fault := topic_fault(topic):
+            raise Malformed(Reason.INVALID_TOPIC, fault)
+        if self._admission.refusal(
             connection, Action.PUBLISH, topic, packet.qos, retain=packet.retain
         ):
             _LOG.info("%s may not publish to %s", client_id, topic)
@@ -155,7 +148,7 @@ class QuorateBroker(Broker):
             )
         if packet.retain:
             await self.retained.publish(message)
-        return Reason.SUCCESS, self._router.spread(message)
+        return Reason.SUCCESS, self.router.spread(message)
 
     async def retain_message(
         self,
@@ -177,11 +170,7 @@ class QuorateBroker(Broker):
     ) -> None:
         """Publish a message of a plugin of amqtt."""
         if topic is not None:
-            self._router.spread(Message(topic, bytes(data or b""), force_qos or 0))
-
-    async def fetch(self, client: Client) -> None:
-        """Deliver the queued messages of a client, until it is cancelled."""
-        await self._router.fetch(client)
+            self.router.spread(Message(topic, bytes(data or b""), force_qos or 0))
 
     # Clients.
 
@@ -322,11 +311,11 @@ class QuorateBroker(Broker):
         )
         if due.tenant != self.settings.tenant:
             # Its tenant's clients are at other brokers.
-            self._router.forward(due.tenant, message)
+            self.router.forward(due.tenant, message)
         else:
             if will.retain:
                 await self.served.until_done(lambda: self.retained.publish(message))
-            await asyncio.gather(*self._router.spread(message))
+            await asyncio.gather(*self.router.spread(message))
         await self.served.until_done(lambda: self._mqtt.wills.acknowledge(due))
 
     # The part of amqtt that it runs at the end by itself.

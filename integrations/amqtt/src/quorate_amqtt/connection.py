@@ -150,7 +150,7 @@ class Connection:
                 self.end()
 
     async def _fetch(self) -> bool:
-        await self._broker.fetch(self.client)
+        await self._broker.router.fetch(self.client)
         self._fetching = False
         return True
 

@@ -128,7 +128,7 @@ class Links:
         #: Called with all brokers that can be reached, whenever that changes.
         self._reached: Final = reached
         self._receive: Final = receive
-        self._outgoing: Final = _outgoing(peers)
+        self._outgoing: Final = _context(peers, ssl.Purpose.SERVER_AUTH)
         self._links: Final[dict[int, Link]] = {}
         self._running: Final[dict[int, asyncio.Task[None]]] = {}
         #: Brokers by the keys of their rows.
@@ -175,8 +175,7 @@ class Links:
                             self._meet(change.key, Broker.FromString(change.value))
                             if given is not None:
                                 given.add(change.key)
-                    async with self._changed:
-                        self._changed.notify_all()
+                    await self._tell_changed()
         finally:
             for task in self._running.values():
                 task.cancel()
@@ -221,8 +220,7 @@ class Links:
         self._latest[epoch] = reader
         received = max(self._received.get(epoch, 0), hello.next - 1)
         self._received[epoch] = received
-        async with self._changed:
-            self._changed.notify_all()
+        await self._tell_changed()
         _write(writer, _received(received))
         # Frames that were confirmed just now are not sent again.
         number, confirmed = received, received
@@ -236,6 +234,10 @@ class Links:
             if number - confirmed >= _CONFIRM or not _has_more(reader):
                 confirmed = number
                 _write(writer, _received(number))
+
+    async def _tell_changed(self) -> None:
+        async with self._changed:
+            self._changed.notify_all()
 
     def _tell_reached(self) -> None:
         self._reached({epoch for epoch, link in self._links.items() if link.stands})
@@ -267,8 +269,7 @@ class Links:
     async def _run(self, link: Link) -> None:
         async def tell() -> None:
             await link.connected.wait()
-            async with self._changed:
-                self._changed.notify_all()
+            await self._tell_changed()
 
         async with asyncio.TaskGroup() as tasks:
             tasks.create_task(tell())
@@ -287,18 +288,16 @@ class Links:
 
 def incoming(peers: Peers) -> ssl.SSLContext | None:
     """Return how connections of other brokers are encrypted; None: they are not."""
-    if peers.certfile is None:
-        return None
-    context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH, cafile=peers.cafile)
-    context.load_cert_chain(peers.certfile, peers.keyfile)
-    context.verify_mode = ssl.CERT_REQUIRED
+    context = _context(peers, ssl.Purpose.CLIENT_AUTH)
+    if context is not None:
+        context.verify_mode = ssl.CERT_REQUIRED
     return context
 
 
-def _outgoing(peers: Peers) -> ssl.SSLContext | None:
+def _context(peers: Peers, purpose: ssl.Purpose) -> ssl.SSLContext | None:
     if peers.certfile is None:
         return None
-    context = ssl.create_default_context(ssl.Purpose.SERVER_AUTH, cafile=peers.cafile)
+    context = ssl.create_default_context(purpose, cafile=peers.cafile)
     context.load_cert_chain(peers.certfile, peers.keyfile)
     return context
 

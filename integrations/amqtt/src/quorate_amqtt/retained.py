@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterator
-from contextlib import aclosing
+from contextlib import aclosing, suppress
 from typing import Final
 
 from quorate.client import AsyncClient, ChangeKind, WatchedChange
@@ -30,7 +30,8 @@ class RetainedMessages:
         #: Topics listed since the watch began anew.
         self._given: set[str] | None = set()
         self._changed: Final = asyncio.Condition()
-        self._known: Final = asyncio.Event()
+        #: All of them are there.
+        self.known: Final = asyncio.Event()
 
     async def follow(self, q: AsyncClient, tenant: str) -> None:
         """Follow the rows for ever."""
@@ -40,10 +41,6 @@ class RetainedMessages:
                 self.see(change)
                 async with self._changed:
                     self._changed.notify_all()
-
-    async def known(self) -> None:
-        """Wait until all of them are known."""
-        await self._known.wait()
 
     def see(self, change: WatchedChange) -> None:
         """Apply a change."""
@@ -55,7 +52,7 @@ class RetainedMessages:
                     for topic in set(self._messages.topics()) - self._given:
                         self._messages.drop(topic)
                 self._given = None
-                self._known.set()
+                self.known.set()
             case ChangeKind.BOOKMARK:
                 pass
             case ChangeKind.DELETED:
@@ -68,12 +65,12 @@ class RetainedMessages:
 
     async def publish(self, message: Message) -> None:
         """Retain a message, or clear the one of its topic where it is empty; then it is durable."""
+        stored_at_ms = None
         if message.payload:
             stored_at_ms = await self._state.retain(message)
-            await self._seen(message.topic, stored_at_ms)
         else:
             await self._state.clear(message.topic)
-            await self._seen(message.topic, None)
+        await self._seen(message.topic, stored_at_ms)
 
     def matching(self, topic_filter: str) -> Iterator[Message]:
         """Yield the messages for a new subscription; a shared one gets none."""
@@ -99,8 +96,6 @@ class RetainedMessages:
                 return found is None
             return found is not None and found.stored_at_ms >= stored_at_ms
 
-        try:
+        with suppress(TimeoutError):
             async with asyncio.timeout(_SEEN_S), self._changed:
                 await self._changed.wait_for(shown)
-        except TimeoutError:
-            return

@@ -123,12 +123,15 @@ class Sessions:
             earlier = None
         if earlier is not None and earlier.generation > reply.generation:
             raise Refused(Reason.SERVER_UNAVAILABLE, "the client has connected again meanwhile")
-        if earlier is not None and earlier.connection is not None:
-            earlier.connection.end(Reason.TAKEN_OVER)
-            # That one has nothing to say of the session any more.
-            earlier.connection = None
+        if earlier is not None:
+            # That connection has nothing to say of the session any more.
+            self._disconnect(earlier, Reason.TAKEN_OVER)
         if earlier is None or not reply.session_present:
-            client = self._new_client(client_id)
+            backlog = self._router.backlog
+            outbox = Outbox(
+                self._settings.queued_messages, lambda number: backlog.delete(client_id, number)
+            )
+            client = Client(client_id, 0, False, outbox)
             self._clients.add(client)
         else:
             client = earlier
@@ -139,13 +142,6 @@ class Sessions:
         client.got = None
         self._router.connected(client, filters, present=reply.session_present)
         await self._subscriptions.join(client, filters)
-
-    def _new_client(self, client_id: str) -> Client:
-        backlog = self._router.backlog
-        outbox = Outbox(
-            self._settings.queued_messages, lambda number: backlog.delete(client_id, number)
-        )
-        return Client(client_id, 0, False, outbox)
 
     def leave(self, connection: Connection) -> None:
         """Record that a connection has ended; a session that is another's by now goes on there."""
@@ -192,9 +188,7 @@ class Sessions:
         """End all connections, and save the unacknowledged messages of their clients."""
         ended = []
         for client in self._clients:
-            connection, client.connection = client.connection, None
-            if connection is not None:
-                connection.end(Reason.SHUTTING_DOWN)
+            if (connection := self._disconnect(client, Reason.SHUTTING_DOWN)) is not None:
                 ended.append((client, connection))
         with suppress(TimeoutError):
             async with asyncio.timeout(self._settings.timeout_s):
@@ -248,9 +242,7 @@ class Sessions:
         elif row.generation > client.generation and row.broker_epoch != self._epoch:
             if client.moved:
                 return
-            connection, client.connection = client.connection, None
-            if connection is not None:
-                connection.end(Reason.TAKEN_OVER)
+            connection = self._disconnect(client, Reason.TAKEN_OVER)
             if not client.persistent:
                 self._drop(client)
                 return
@@ -263,11 +255,12 @@ class Sessions:
             await connection.ended.wait()
         await self._router.save(client)
 
-    def _end(self, client: Client, reason: Reason) -> None:
+    def _disconnect(self, client: Client, reason: Reason) -> Connection | None:
+        """End the connection of a client, if it has one; return it."""
         connection, client.connection = client.connection, None
-        self._drop(client)
         if connection is not None:
             connection.end(reason)
+        return connection
 
     async def _check(self) -> None:
         """End the clients of which a session has ended, if it was theirs; without an end."""
@@ -286,7 +279,8 @@ class Sessions:
                 continue
             for client, generation in clients:
                 if client.generation == generation and client.client_id not in sessions:
-                    self._end(client, Reason.ADMINISTRATIVE)
+                    self._drop(client)
+                    self._disconnect(client, Reason.ADMINISTRATIVE)
 
     def keep(self, doing: Awaitable[None]) -> asyncio.Task[None]:
         """Hold a task until it is done: the loop does not."""

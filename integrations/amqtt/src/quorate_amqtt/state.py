@@ -9,9 +9,10 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
-from typing import Final, TypeVar
+from typing import Any, Final, TypeVar
 
 from quorate.client import AsyncClient, OutcomeUnknownError, RejectedError
+from quorate.v1.batch_pb2 import ItemRefusal
 from quorate_mqtt.client import Mqtt
 from quorate_mqtt.retained_messages import LONGEST_EXPIRY_MS
 from quorate_mqtt.topic_filters import group_of, unshared
@@ -62,8 +63,7 @@ class State:
 
     async def sessions(self, client_ids: Sequence[str]) -> set[str]:
         """Return which of these clients have a session."""
-        found = await self._mqtt.sessions.get_many(self._tenant, client_ids)
-        return set(found)
+        return set(await self._mqtt.sessions.get_many(self._tenant, client_ids))
 
     async def subscriptions(self, client_id: str) -> dict[str, Options]:
         """Return the filters of a client, and the options of each."""
@@ -88,11 +88,7 @@ class State:
             )
             for topic_filter, options in filters.items()
         ]
-        reply = await self._settled(lambda: self._mqtt.subscriptions.do("Set", items))
-        for refusal in reply.refusals:
-            if refusal.code in _GONE:
-                raise SessionLostError(refusal.message)
-        return {items[refusal.item].filter for refusal in reply.refusals}
+        return {items[refusal.item].filter for refusal in await self._subscriptions("Set", items)}
 
     async def unsubscribe(self, client_id: str, generation: int, filters: Sequence[str]) -> None:
         """End subscriptions of a client; missing ones are ignored."""
@@ -106,41 +102,52 @@ class State:
             )
             for topic_filter in filters
         ]
-        reply = await self._settled(lambda: self._mqtt.subscriptions.do("Delete", items))
+        await self._subscriptions("Delete", items)
+
+    async def _subscriptions(self, verb: str, items: Sequence[Any]) -> Sequence[ItemRefusal]:
+        """Return the refusals of items of a session that is still this connection's."""
+        reply = await self._settled(lambda: self._mqtt.subscriptions.do(verb, items))
         for refusal in reply.refusals:
             if refusal.code in _GONE:
                 raise SessionLostError(refusal.message)
+        return reply.refusals
 
     async def join(self, client_id: str, filters: Sequence[str]) -> None:
         """Make a client a member of the groups of those of its filters that are shared."""
-        if shared := [each for each in filters if group_of(each)]:
-            items = [
+        await self._members(
+            "Join",
+            [
                 shared_groups_pb2.JoinSharedGroup(
-                    tenant=self._tenant,
-                    group=group_of(each),
-                    client_id=client_id,
-                    filter=unshared(each),
-                    broker=self._broker,
-                    broker_epoch=self._epoch,
+                    **self._member(client_id, each), broker=self._broker
                 )
-                for each in shared
-            ]
-            await self._settled(lambda: self._mqtt.shared_group_members.do("Join", items))
+                for each in filters
+                if group_of(each)
+            ],
+        )
 
     async def leave(self, client_id: str, filters: Iterable[str]) -> None:
         """Take a client out of the groups of those filters that are shared."""
-        if shared := [each for each in filters if group_of(each)]:
-            items = [
-                shared_groups_pb2.LeaveSharedGroup(
-                    tenant=self._tenant,
-                    group=group_of(each),
-                    client_id=client_id,
-                    filter=unshared(each),
-                    broker_epoch=self._epoch,
-                )
-                for each in shared
-            ]
-            await self._settled(lambda: self._mqtt.shared_group_members.do("Leave", items))
+        await self._members(
+            "Leave",
+            [
+                shared_groups_pb2.LeaveSharedGroup(**self._member(client_id, each))
+                for each in filters
+                if group_of(each)
+            ],
+        )
+
+    def _member(self, client_id: str, topic_filter: str) -> dict[str, Any]:
+        return {
+            "tenant": self._tenant,
+            "group": group_of(topic_filter),
+            "client_id": client_id,
+            "filter": unshared(topic_filter),
+            "broker_epoch": self._epoch,
+        }
+
+    async def _members(self, verb: str, items: Sequence[Any]) -> None:
+        if items:
+            await self._settled(lambda: self._mqtt.shared_group_members.do(verb, items))
 
     async def disconnect(
         self,

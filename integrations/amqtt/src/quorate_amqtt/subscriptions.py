@@ -121,5 +121,5 @@ class Subscriptions:
             check_topic_filter("filter", topic_filter)
         except Invalid:
             return Reason.INVALID_FILTER
-        allowed = self._admission.allows(connection, Action.SUBSCRIBE, topic_filter, options.qos)
-        return None if allowed else Reason.NOT_AUTHORIZED
+        refused = self._admission.refusal(connection, Action.SUBSCRIBE, topic_filter, options.qos)
+        return None if refused is None else Reason.NOT_AUTHORIZED

@@ -16,41 +16,45 @@ class _Node(Generic[V]):
         self.values: dict[str, V] = {}
 
 
-class FilterTree(Generic[V]):
-    """Values by valid filter and holder, found by the topics that the filters stand for."""
+class _Tree(Generic[V]):
+    """Named values by paths of levels."""
 
     def __init__(self) -> None:
-        self._root: Final[_Node[V]] = _Node()
+        self.root: Final[_Node[V]] = _Node()
 
-    def put(self, topic_filter: str, holder: str, value: V) -> None:
-        """Keep a value, in place of the holder's earlier one for this filter."""
-        node = self._root
-        for level in topic_filter.split("/"):
+    def put(self, path: str, name: str, value: V) -> None:
+        """Keep a value, in place of an earlier one of the name."""
+        node = self.root
+        for level in path.split("/"):
             node = node.levels.setdefault(level, _Node())
-        node.values[holder] = value
+        node.values[name] = value
 
-    def drop(self, topic_filter: str, holder: str) -> None:
-        """Forget a value, if there is one."""
-        path, node = [], self._root
-        for level in topic_filter.split("/"):
+    def drop(self, path: str, name: str) -> None:
+        """Forget a value, if there is one, and the levels that nothing needs any more."""
+        passed, node = [], self.root
+        for level in path.split("/"):
             below = node.levels.get(level)
             if below is None:
                 return
-            path.append((node, level))
+            passed.append((node, level))
             node = below
-        node.values.pop(holder, None)
-        for above, level in reversed(path):
+        node.values.pop(name, None)
+        for above, level in reversed(passed):
             below = above.levels[level]
             if below.values or below.levels:
                 return
             del above.levels[level]
+
+
+class FilterTree(_Tree[V]):
+    """Values by valid filter and holder, found by the topics that the filters stand for."""
 
     def match(self, topic: str) -> Iterator[tuple[str, V]]:
         """Yield holders and values; a holder comes once for each of its filters that fits."""
         levels = topic.split("/")
         # Wildcards do not stand for a first level that begins with `$`.
         hidden = topic.startswith("$")
-        nodes = [(self._root, 0)]
+        nodes = [(self.root, 0)]
         while nodes:
             node, place = nodes.pop()
             if (rest := node.levels.get("#")) is not None and not (hidden and place == 0):
@@ -64,38 +68,25 @@ class FilterTree(Generic[V]):
                 nodes.append((any_one, place + 1))
 
     def __bool__(self) -> bool:
-        return bool(self._root.levels)
+        return bool(self.root.levels)
 
 
 class TopicTree(Generic[V]):
     """Values by topic, found by valid filters."""
 
     def __init__(self) -> None:
-        self._root: Final[_Node[V]] = _Node()
+        self._tree: Final[_Tree[V]] = _Tree()
         self._values: Final[dict[str, V]] = {}
 
     def put(self, topic: str, value: V) -> None:
         """Store the value of a topic, in place of the old one."""
         self._values[topic] = value
-        node = self._root
-        for level in topic.split("/"):
-            node = node.levels.setdefault(level, _Node())
-        node.values[topic] = value
+        self._tree.put(topic, topic, value)
 
     def drop(self, topic: str) -> None:
         """Forget the value of a topic, if there is one."""
-        if self._values.pop(topic, None) is None:
-            return
-        path, node = [], self._root
-        for level in topic.split("/"):
-            path.append((node, level))
-            node = node.levels[level]
-        del node.values[topic]
-        for above, level in reversed(path):
-            below = above.levels[level]
-            if below.values or below.levels:
-                return
-            del above.levels[level]
+        if self._values.pop(topic, None) is not None:
+            self._tree.drop(topic, topic)
 
     def get(self, topic: str) -> V | None:
         """Return the value of a topic, or None."""
@@ -108,7 +99,7 @@ class TopicTree(Generic[V]):
     def match(self, topic_filter: str) -> Iterator[V]:
         """Yield the values of the topics that a filter stands for."""
         levels = topic_filter.split("/")
-        nodes = [(self._root, 0)]
+        nodes = [(self._tree.root, 0)]
         while nodes:
             node, place = nodes.pop()
             if place == len(levels):
@@ -123,7 +114,7 @@ class TopicTree(Generic[V]):
             fitting = (
                 below
                 for name, below in node.levels.items()
-                if node is not self._root or not name.startswith("$")
+                if node is not self._tree.root or not name.startswith("$")
             )
             if level == "+":
                 nodes += [(below, place + 1) for below in fitting]

@@ -82,7 +82,9 @@ class ConnectorType:
             raise ValueError(
                 f'connector type {self.name}: {self.model.__name__} must have extra="forbid"'
             )
-        unknown = sorted(set(self.progress_of) - _names_of(self.model))
+        fields = self.model.model_fields.items()
+        named = {field.serialization_alias or name for name, field in fields}
+        unknown = sorted(set(self.progress_of) - named)
         if unknown:
             raise ValueError(
                 f"connector type {self.name}: progress_of names {', '.join(unknown)}, but "
@@ -98,11 +100,6 @@ class ConnectorType:
     def extension(self) -> Extension:
         """Return the extension by which a plugin declares this type."""
         return Extension(point=TYPES, name=self.name, value=self)
-
-
-def _names_of(model: type[BaseModel]) -> set[str]:
-    fields = model.model_fields.items()
-    return {field.serialization_alias or name for name, field in fields}
 
 
 def _holds_secrets(schema: object) -> bool:

@@ -58,13 +58,12 @@ def connector() -> None:
 def create(console: Console, path: Path, replace: bool) -> None:
     """Create a connector from a definition file; its tasks start at once."""
     wanted = read(path)
+    fields = {**wanted.named, "target": f"TARGET_{wanted.target.upper()}"}
     connectors = _connectors(console)
     if replace:
-        request = pb.PutConnectorRequest(**wanted.named, target=wanted.first_target)
-        _show(console, connectors.put(request))
+        _show(console, connectors.put(pb.PutConnectorRequest(**fields)))
     else:
-        creation = pb.CreateConnectorRequest(**wanted.named, target=wanted.first_target)
-        _show(console, connectors.create(creation))
+        _show(console, connectors.create(pb.CreateConnectorRequest(**fields)))
 
 
 @connector.command()

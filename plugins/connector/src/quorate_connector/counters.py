@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import lru_cache
 from struct import Struct
-from typing import Final
+from typing import Any, Final
 
 from quorate.plugin import Reader, Txn, keys
 
@@ -59,26 +59,18 @@ def counting(txn: Txn) -> Iterator[Changes]:
 
 
 def states(reader: Reader) -> Iterator[tuple[int, int]]:
-    """Yield the states of tasks, with the count of each."""
-    for (_, state), count in _walk(reader, _STATE):
-        assert isinstance(state, int)
-        yield state, count
+    """Return the states of tasks, with the count of each."""
+    return _walk(reader, _STATE)
 
 
 def waiting(reader: Reader) -> Iterator[tuple[bytes, int]]:
-    """Yield the kinds of waiting tasks, with the count of each."""
-    for (_, kind), count in _walk(reader, _WAITING):
-        assert isinstance(kind, bytes)
-        yield kind, count
+    """Return the kinds of waiting tasks, with the count of each."""
+    return _walk(reader, _WAITING)
 
 
 def held(reader: Reader) -> Iterator[tuple[str, int, bytes, int]]:
-    """Yield worker, epoch, kind and count of the tasks that registrations hold, in key order."""
-    for (_, worker, worker_epoch, kind), count in _walk(reader, _HELD):
-        assert isinstance(worker, str)
-        assert isinstance(worker_epoch, int)
-        assert isinstance(kind, bytes)
-        yield worker, worker_epoch, kind, count
+    """Return worker, epoch, kind and count of the tasks that registrations hold, in key order."""
+    return _walk(reader, _HELD)
 
 
 def has_tasks(reader: Reader, worker: str, worker_epoch: int) -> bool:
@@ -86,9 +78,10 @@ def has_tasks(reader: Reader, worker: str, worker_epoch: int) -> bool:
     return any(reader.scan(TALLIES, *keys.prefix(_HELD, worker, worker_epoch), limit=1))
 
 
-def _walk(reader: Reader, group: str) -> Iterator[tuple[tuple[keys.Part, ...], int]]:
+def _walk(reader: Reader, group: str) -> Iterator[Any]:
+    """Yield the other parts of the counter keys of a group, each with its count."""
     for row in reader.scan(TALLIES, *keys.prefix(group)):
-        yield keys.unpack(row.key), int(_COUNT.unpack(row.value)[0])
+        yield *keys.unpack(row.key)[1:], *_COUNT.unpack(row.value)
 
 
 def _write(txn: Txn, changes: Changes) -> None:

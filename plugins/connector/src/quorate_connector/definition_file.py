@@ -13,8 +13,6 @@ from pydantic import BaseModel, ConfigDict, Field, JsonValue, ValidationError
 from quorate_connector.types.faults import faults_of
 from quorate_connector.v1 import connectors_pb2 as pb
 
-TARGETS = {"running": pb.TARGET_RUNNING, "paused": pb.TARGET_PAUSED, "stopped": pb.TARGET_STOPPED}
-
 
 class DefinitionFile(BaseModel):
     """The contents of a definition file; the service validates the rest."""
@@ -48,11 +46,6 @@ class DefinitionFile(BaseModel):
             failures_max=self.failures_max,
             backoff_ms=self.backoff_ms,
         )
-
-    @property
-    def first_target(self) -> pb.Target:
-        """Return the initial target of the tasks."""
-        return TARGETS[self.target]
 
 
 def read(path: Path) -> DefinitionFile:

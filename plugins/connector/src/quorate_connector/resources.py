@@ -178,13 +178,8 @@ TASK: Final = Resource(
     service=_TASK_SERVICE,
     serving=Serving(
         methods=(
-            "Get",
-            "List",
-            "ListHistory",
-            "Report",
-            "StoreCursor",
-            "StoreCursorBatch",
-            "GetCursor",
+            *("Get", "List", "ListHistory", "Report"),
+            *("StoreCursor", "StoreCursorBatch", "GetCursor"),
         ),
         servicer=TaskReads,
         access={"ListHistory": _of_task("read"), "GetCursor": _of_task("read")},

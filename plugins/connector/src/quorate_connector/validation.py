@@ -58,14 +58,11 @@ _REPORTED: Final = (
 )
 
 
-def completed(definition: pb.Definition) -> pb.Definition:
-    """Return a definition with defaults for the numbers that are not given."""
-    complete = pb.Definition()
-    complete.CopyFrom(definition)
-    complete.tasks_max = complete.tasks_max or TASKS
-    complete.failures_max = complete.failures_max or FAILURES
-    complete.backoff_ms = complete.backoff_ms or BACKOFF_MS
-    return complete
+def complete(definition: pb.Definition) -> None:
+    """Fill in the defaults of the numbers that are not given."""
+    definition.tasks_max = definition.tasks_max or TASKS
+    definition.failures_max = definition.failures_max or FAILURES
+    definition.backoff_ms = definition.backoff_ms or BACKOFF_MS
 
 
 def check_named(named: Any, path: str = "") -> None:

@@ -3,8 +3,8 @@ from collections.abc import Mapping
 
 from hypothesis import given, strategies as st
 from quorate_connector.families import labels_of, of_labels
-from quorate_connector.scheduling.plan import Fleet, Move, WorkerSlot, even_out, place
-from quorate_connector.v1.scheduling_pb2 import Placeable
+from quorate_connector.scheduling.plan import Fleet, even_out, place
+from quorate_connector.v1.scheduling_pb2 import Candidate, Placeable
 from quorate_connector.v1.tasks_pb2 import TaskId
 
 FAST = of_labels([("disk", "fast")])
@@ -15,7 +15,7 @@ BOTH = of_labels([("zone", "north"), ("disk", "fast")])
 def fleet(**workers: bytes) -> Fleet:
     """Return workers with the labels of a kind each."""
     return Fleet(
-        WorkerSlot(worker=name, worker_epoch=1, labels=labels_of(kind))
+        Candidate(worker=name, worker_epoch=1, labels=labels_of(kind), available=True)
         for name, kind in workers.items()
     )
 
@@ -80,7 +80,7 @@ def test_who_can_have_few_kinds_is_filled_with_those_first() -> None:
 def test_nothing_moves_among_even_workers() -> None:
     shares = {"a": Counter({b"": 3}), "b": Counter({b"": 2})}
 
-    assert even_out(fleet(a=b"", b=b""), shares, 10) == []
+    assert even_out(fleet(a=b"", b=b""), shares, 10) == {}
 
 
 def test_a_new_worker_gets_its_part_and_no_more() -> None:
@@ -88,20 +88,20 @@ def test_a_new_worker_gets_its_part_and_no_more() -> None:
 
     moves = even_out(fleet(a=b"", b=b"", c=b""), shares, 10)
 
-    assert Counter(move.worker for move in moves) == {"a": 2, "b": 1}
+    assert moves == {"a": {b"": 2}, "b": {b"": 1}}
 
 
 def test_no_more_move_than_may() -> None:
     shares = {"a": Counter({b"": 9}), "b": Counter[bytes]()}
 
-    assert even_out(fleet(a=b"", b=b""), shares, 2) == [Move(worker="a", kind=b"")] * 2
-    assert even_out(fleet(a=b"", b=b""), shares, 0) == []
+    assert even_out(fleet(a=b"", b=b""), shares, 2) == {"a": {b"": 2}}
+    assert even_out(fleet(a=b"", b=b""), shares, 0) == {}
 
 
 def test_what_only_one_can_have_stays() -> None:
     shares = {"a": Counter({FAST: 9}), "b": Counter({b"": 1})}
 
-    assert even_out(fleet(a=FAST, b=b""), shares, 9) == []
+    assert even_out(fleet(a=FAST, b=b""), shares, 9) == {}
 
 
 def test_others_leave_who_alone_can_have_much() -> None:
@@ -109,7 +109,7 @@ def test_others_leave_who_alone_can_have_much() -> None:
 
     moves = even_out(fleet(a=FAST, b=b""), shares, 9)
 
-    assert moves == [Move(worker="a", kind=b"")] * 3
+    assert moves == {"a": {b"": 3}}
 
 
 @given(
@@ -125,7 +125,7 @@ def test_whatever_waits_is_placed_and_soon_even(
     tasks = {kind: waiting(*preferred, kind=kind)[kind] for kind, preferred in kinds.items()}
     shares = {worker: Counter[bytes]() for worker in there.eligible(b"")}
     for task, slot in place(there, Counter(), tasks):
-        assert labels_of(task.kind) <= slot.labels
+        assert labels_of(task.kind).issubset(slot.labels)
         shares[slot.worker][task.kind] += 1
     for kind, preferred in kinds.items():
         held = sum(share[kind] for share in shares.values())
@@ -135,12 +135,13 @@ def test_whatever_waits_is_placed_and_soon_even(
         moves = even_out(there, shares, 1)
         if not moves:
             break
-        [move] = moves
-        shares[move.worker][move.kind] -= 1
+        [(worker, moved)] = moves.items()
+        [kind] = moved.elements()
+        shares[worker][kind] -= 1
         loads = Counter({worker: share.total() for worker, share in shares.items()})
-        [(_, slot)] = place(there, loads, waiting("", kind=move.kind))
-        assert slot.worker != move.worker
-        shares[slot.worker][move.kind] += 1
+        [(_, slot)] = place(there, loads, waiting("", kind=kind))
+        assert slot.worker != worker
+        shares[slot.worker][kind] += 1
     else:
         raise AssertionError(f"it never comes to rest: {shares}")
 

@@ -254,7 +254,7 @@ async def test_a_worker_that_does_not_let_go_loses_the_task(cluster: ConnectorCl
     await cluster.node.advance(1)
 
     assert (cluster.task().state, cluster.task().worker) == (TASK_STATE_STOPPED, "")
-    assert "did not let go" in cluster.task().reason
+    assert "did not release it in time" in cluster.task().reason
     with pytest.raises(Rejected, match="FENCED"):
         await cluster.store(task, b"late")
 

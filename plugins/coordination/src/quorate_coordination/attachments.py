@@ -82,7 +82,8 @@ def _fence_of_end(attachment: pb.Attachment) -> Fence:
 def _attach(txn: Txn, new: pb.NewAttachment) -> pb.Attachment:
     """Let a row go with a lease; another lease that has it lets it go."""
     lease = holding.find_lease(txn, new.lease)
-    row = new.id or _digest(new.on_end)
+    named = keys.pack(new.on_end.type, new.on_end.payload)
+    row = new.id or blake2b(named, digest_size=LONGEST_ID // 4).hexdigest()
     attachment = find_row(txn, ATTACHMENT, pb.Attachment(lease=new.lease, id=row))
     if attachment is None:
         holding.hold(txn, lease, 1)
@@ -151,12 +152,6 @@ async def _propose(node: NodeApi, attachment: pb.Attachment) -> None:
         return
 
 
-def _digest(command: Command) -> str:
-    return blake2b(
-        keys.pack(command.type, command.payload), digest_size=LONGEST_ID // 4
-    ).hexdigest()
-
-
 def _check(new: pb.NewAttachment, path: str) -> None:
     check_text(f"{path}on_end.type", new.on_end.type, LONGEST_ID)
     check_bytes(f"{path}on_end.payload", new.on_end.payload, _LARGEST)
@@ -173,10 +168,6 @@ async def _admit(node: NodeApi, caller: Caller, command: pb.AttachToLeases) -> N
         except Invalid as invalid:
             field = f"attachments[{position}].on_end.{invalid.field}"
             raise Invalid(field, invalid.reason) from None
-
-
-def _check_name(name: pb.AttachmentName, path: str) -> None:
-    check_id(f"{path}id", name.id)
 
 
 ENDED_ONES: Final = Query(
@@ -222,7 +213,7 @@ ATTACHMENT: Final = Resource(
         ),
         "Detach": Verb(
             apply=_detach,
-            check=_check_name,
+            check=lambda name, path: check_id(f"{path}id", name.id),
             item=Item(repeats=True),
             examples=(pb.AttachmentName(lease="jobs/4f1c", id="jobs/workers/2"),),
         ),

@@ -40,11 +40,10 @@ def place_of(key: bytes) -> bytes:
     return str(keys.unpack(key)[0]).partition("/")[0].encode()
 
 
-def _index(name: str) -> ColumnFamily:
-    return ColumnFamily(name=name, group=GROUP, shard_key=place_of)
-
-
-INDEXES: Final = tuple(map(_index, (CLAIM_NUMBERS, WAITING, ENDED)))
+INDEXES: Final = tuple(
+    ColumnFamily(name=name, group=GROUP, shard_key=place_of)
+    for name in (CLAIM_NUMBERS, WAITING, ENDED)
+)
 
 
 def lock_fence(lock: str, permit: int = 0) -> bytes:

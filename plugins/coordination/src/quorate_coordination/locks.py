@@ -61,7 +61,8 @@ def _acquire(txn: Txn, wanted: pb.Acquisition) -> pb.Claim:
     )
     waits = bool(lock.waiters) or not _fits(lock, claim)
     if waits and wanted.no_wait:
-        raise Rejected("LOCK_HELD", f"{lock.name} is held by {_holder(lock)}: wait for it")
+        holder = lock.owner or f"{lock.holders} holders"
+        raise Rejected("LOCK_HELD", f"{lock.name} is held by {holder}: wait for it")
     if waits and lock.waiters >= MOST_WAITERS:
         raise Rejected("RESOURCE_EXHAUSTED", f"{lock.waiters} claims wait for {lock.name} already")
     lease = holding.find_or_begin(txn, wanted.lease, wanted.lease_ttl_ms, wanted.owner)
@@ -121,7 +122,9 @@ def _grant(txn: Txn, lock: pb.Lock, claim: pb.Claim) -> None:
         lock.token = holding.next_token(txn)
     claim.token, claim.held_since_ms = lock.token, txn.proposed_at_ms
     if 1 < claim.sharing < ANY_NUMBER:
-        claim.permit = next(each for each in _permits(claim) if each not in lock.permits)
+        claim.permit = next(
+            each for each in range(1, claim.sharing + 1) if each not in lock.permits
+        )
         lock.permits.append(claim.permit)
     elif claim.sharing == 1:
         lock.owner, lock.value = claim.owner, claim.value
@@ -165,14 +168,6 @@ def _waiting(txn: Txn, lock: pb.Lock) -> Iterator[pb.Claim]:
         [row] = txn.scan(WAITING, *keys.prefix(lock.name), limit=1)
         number = int(keys.unpack(row.key)[1])
         yield get_row(txn, CLAIM, pb.Claim(lock=lock.name, number=number))
-
-
-def _permits(claim: pb.Claim) -> range:
-    return range(1, claim.sharing + 1)
-
-
-def _holder(lock: pb.Lock) -> str:
-    return lock.owner or f"{lock.holders} holders"
 
 
 def _name(of: pb.Claim | pb.ClaimName | pb.Acquisition | pb.Proclamation) -> bytes:

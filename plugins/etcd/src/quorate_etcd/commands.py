@@ -7,7 +7,7 @@ from typing import Any, Final
 from quorate.plugin import Command, Items, Query, Timer
 
 from quorate_etcd import together
-from quorate_etcd.auth import administering, alarms
+from quorate_etcd.auth import administering
 from quorate_etcd.auth.checked import CHECKS, checked
 from quorate_etcd.families import COMPACTION, GROUP, LIVENESS, lease_key, store_key, store_of
 from quorate_etcd.serving import cluster
@@ -27,42 +27,28 @@ def _of_store(message: Any) -> bytes:
 
 _PUT: Final = rpc.PutRequest(key=b"/a", value=b"1")
 _ALARM: Final = rpc.AlarmMember(memberID=7, alarm=rpc.NOSPACE)
-_HANDLERS: Final[tuple[tuple[Any, Any, tuple[Any, ...]], ...]] = (
-    (pb.Open, compacting.open_store, (pb.Open(),)),
-    (pb.Transact, transacting.transact, (transacting.transact_of("", _PUT),)),
-    (
-        pb.TransactAll,
-        together.transact_all,
-        (pb.TransactAll(writes=[transacting.transact_of("", _PUT)]),),
-    ),
-    (pb.Leap, compacting.leap, (pb.Leap(revision=1_000),)),
-    (pb.Compact, compacting.compact, (pb.Compact(revision=1),)),
-    (pb.GrantLease, leases.grant_lease, (pb.GrantLease(id=7, ttl_s=60),)),
-    (pb.RenewLeases, leases.renew_leases, (pb.RenewLeases(ids=[7]),)),
-    (pb.MeasureLease, leases.measure_lease, (pb.MeasureLease(id=7, keys=True),)),
-    (pb.RevokeLease, leases.revoke_lease, (pb.RevokeLease(id=7),)),
-    (
-        members.Announce,
-        cluster.announce,
-        (members.Announce(member=members.Member(node="n1", client_urls=["http://h:2379"])),),
-    ),
-    (
-        guard.Administer,
-        administering.administer,
-        (guard.Administer(user_add=guard.User(name="root"), secret=b"s"),),
-    ),
-    (guard.SetAlarm, alarms.set_alarm, (guard.SetAlarm(alarm=_ALARM, active=True),)),
-)
+_MEMBER: Final = members.Member(node="n1", client_urls=["http://h:2379"])
+#: By handler: an example of its command.
+_HANDLERS: Final[dict[Any, Any]] = {
+    compacting.open_store: pb.Open(),
+    transacting.transact: transacting.transact_of("", _PUT),
+    together.transact_all: pb.TransactAll(writes=[transacting.transact_of("", _PUT)]),
+    compacting.leap: pb.Leap(revision=1_000),
+    compacting.compact: pb.Compact(revision=1),
+    leases.grant_lease: pb.GrantLease(id=7, ttl_s=60),
+    leases.renew_leases: pb.RenewLeases(ids=[7]),
+    leases.measure_lease: pb.MeasureLease(id=7, keys=True),
+    leases.revoke_lease: pb.RevokeLease(id=7),
+    cluster.announce: members.Announce(member=_MEMBER),
+    administering.administer: guard.Administer(user_add=guard.User(name="root"), secret=b"s"),
+    administering.set_alarm: guard.SetAlarm(alarm=_ALARM, active=True),
+}
 _CHECKS: Final[dict[Any, Any]] = {pb.Transact: transacting.check}
 #: Commands of timers: their keys may be those of several stores.
-_DUE: Final[tuple[tuple[Any, Any, tuple[Any, ...]], ...]] = (
-    (pb.Clean, compacting.clean, (pb.Clean(keys=[store_key("")]),)),
-    (
-        pb.ExpireLeases,
-        leases.expire_leases,
-        (pb.ExpireLeases(keys=[lease_key(store_key(""), 7)]),),
-    ),
-)
+_DUE: Final[dict[Any, Any]] = {
+    compacting.clean: pb.Clean(keys=[store_key("")]),
+    leases.expire_leases: pb.ExpireLeases(keys=[lease_key(store_key(""), 7)]),
+}
 
 
 def _checked(message: Any, run: Any) -> Any:
@@ -73,24 +59,24 @@ def _checked(message: Any, run: Any) -> Any:
 COMMANDS: Final = (
     *(
         Command(
-            message=message,
+            message=type(example),
             group=GROUP,
-            apply=_checked(message, apply),
-            examples=examples,
+            apply=_checked(type(example), apply),
+            examples=(example,),
             shard_key=_of_store,
-            validate=_CHECKS.get(message),
+            validate=_CHECKS.get(type(example)),
         )
-        for message, apply, examples in _HANDLERS
+        for apply, example in _HANDLERS.items()
     ),
     *(
         Command(
-            message=message,
+            message=type(example),
             group=GROUP,
             apply=apply,
-            examples=examples,
+            examples=(example,),
             items=Items.of("keys", shard_key=store_of),
         )
-        for message, apply, examples in _DUE
+        for apply, example in _DUE.items()
     ),
 )
 QUERIES: Final[tuple[Query[Any], ...]] = tuple(

@@ -46,7 +46,8 @@ class EtcdConfig(BaseModel):
     request_bytes: int = Field(
         1_572_864,
         ge=1_024,
-        le=8 << 20,
+        # A pair and the one that it has replaced are one answer of the core, of at most 16 MiB.
+        le=7 << 20,
         description="Maximum size of a request in bytes; a larger write is refused.",
     )
     range_bytes: int = Field(

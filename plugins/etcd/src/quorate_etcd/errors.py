@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Final, NamedTuple, NoReturn
 
 from quorate.plugin import Rejected
@@ -26,17 +27,9 @@ def _refusal(code: str, text: str) -> Refusal:
     return Refusal(code, PREFIX + text)
 
 
-def _invalid(text: str) -> Refusal:
-    return _refusal("INVALID_ARGUMENT", text)
-
-
-def _failed(text: str) -> Refusal:
-    return _refusal("FAILED_PRECONDITION", text)
-
-
-def _unavailable(text: str) -> Refusal:
-    return _refusal("UNAVAILABLE", text)
-
+_invalid: Final = partial(_refusal, "INVALID_ARGUMENT")
+_failed: Final = partial(_refusal, "FAILED_PRECONDITION")
+_unavailable: Final = partial(_refusal, "UNAVAILABLE")
 
 EMPTY_KEY: Final = _invalid("key is not provided")
 KEY_NOT_FOUND: Final = _invalid("key not found")

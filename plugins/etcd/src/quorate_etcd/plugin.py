@@ -16,10 +16,10 @@ from quorate.plugin import (
 )
 from quorate.plugin.advanced import ConsolePage
 
-from quorate_etcd import commands, families, metrics
+from quorate_etcd import commands, families
 from quorate_etcd.auth import rows as guards
 from quorate_etcd.config import EtcdConfig
-from quorate_etcd.serving import stores
+from quorate_etcd.serving import stores, watching
 from quorate_etcd.serving.server import serving
 
 _PAGE: Final = ConsolePage(title="Stores of etcd", tables={"Stores": ("etcd", "store", "list")})
@@ -34,7 +34,7 @@ def quorate_declarations() -> Sequence[Declaration]:
         *commands.COMMANDS,
         *commands.QUERIES,
         *commands.TIMERS,
-        *metrics.METRICS,
+        *(watching.WATCHES, watching.WATCHES_REFUSED),
         stores.SERVICE,
         ConfigSection(model=EtcdConfig),
         CliCommand(

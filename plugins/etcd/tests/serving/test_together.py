@@ -134,7 +134,7 @@ async def test_each_is_checked_for_its_user(played: Any, node: MemoryNode) -> No
         await node.propose(change, guard.Administered)
 
     async def of(user: str, call: Any) -> Any:
-        callers.serve(user)
+        callers.user.set(user)
         return await call
 
     found = await outcomes(

@@ -5,16 +5,20 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager, suppress
+from dataclasses import replace
 from random import Random
 from typing import Any
 
 import pytest
 from quorate.plugin import Rejected
-from quorate.testing import MemoryNode
+from quorate.testing import MemoryNode, shard as memory
 from quorate.testing.waiting import PATIENCE_S
 from quorate_etcd import errors
+from quorate_etcd.config import EtcdConfig
+from quorate_etcd.families import REVISIONS
 from quorate_etcd.serving.streams import Stream, Watcher
 from quorate_etcd.serving.watching import Watches
+from quorate_etcd.store import sweeping
 from quorate_etcd.v1 import commands_pb2 as pb, queries_pb2 as asked
 from quorate_etcd.wire import mvcc_pb2 as mvcc, rpc_pb2 as rpc
 
@@ -101,6 +105,114 @@ async def test_it_goes_on_after_a_leap(played: Any, client: Client, node: Memory
     # A store never goes back.
     await node.propose(pb.Leap(revision=500), pb.Stood)
     assert await played.put(b"a") == 1_002
+
+
+async def test_from_a_leap_while_a_sweep_is_written_out(
+    played: Any, client: Client, node: MemoryNode, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sweeping, "MOST_DIRECT", 1)
+    for key in (b"a", b"aa"):
+        await played.put(key)
+    await played.delete(b"a", b"b")
+    await node.propose(pb.Leap(revision=1_000), pb.Stood)
+    await client.watch(b"b", start_revision=1_000)
+    assert (await client.read()).created
+    # It looks at the history some times.
+    await asyncio.sleep(0.2)
+    while (await played.store.stand()).sweeping:
+        await node.advance(10)
+    await played.put(b"b")
+    assert told(await client.read()) == [(PUT, b"b", 1_001, b"")]
+
+
+@pytest.mark.parametrize("written_out", [False, True])
+async def test_a_compaction_behind_a_sweep_cancels_no_watch(
+    played: Any,
+    client: Client,
+    node: MemoryNode,
+    monkeypatch: pytest.MonkeyPatch,
+    written_out: bool,
+) -> None:
+    monkeypatch.setattr(sweeping, "MOST_DIRECT", 1)
+    read, reads = played.store.read, asyncio.Event()
+
+    async def slow(query: Any, *args: Any, **more: Any) -> Any:
+        if isinstance(query, asked.History):
+            await reads.wait()
+        return await read(query, *args, **more)
+
+    monkeypatch.setattr(played.store, "read", slow)
+    for key in (b"a", b"aa"):
+        await played.put(key, b"v" + key)
+    await client.watch(b"a", b"b", prev_kv=True)
+    await client.read()
+    await played.delete(b"a", b"b")
+    while written_out and (await played.store.stand()).sweeping:
+        await node.advance(10)
+    compacted = await played.put(b"b")
+    await played.compact(compacted)
+    await node.advance(sweeping.KEPT_MS - 100)
+    reads.set()
+    response = await client.read()
+    assert told(response) == [(DELETE, b"a", 4, b"va"), (DELETE, b"aa", 4, b"vaa")]
+    # No other watch may begin there.
+    await client.watch(b"a", b"b", start_revision=4)
+    assert (await client.read()).created
+    assert (await client.read()).compact_revision == compacted
+    assert len(node.rows(REVISIONS)) > 1
+    await node.advance(200)
+    assert len(node.rows(REVISIONS)) == 1
+
+
+async def test_the_largest_pair_comes_with_a_previous_one_as_large(
+    played: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # As on a node whose `limits.value_bytes` takes such values.
+    rows_of_8_mib = replace(memory._EVALUATED, row_bytes=8 << 20)
+    monkeypatch.setattr(memory, "_EVALUATED", rows_of_8_mib)
+    [most] = [
+        each.le for each in EtcdConfig.model_fields["request_bytes"].metadata if hasattr(each, "le")
+    ]
+    limits = {"value_bytes": 8 << 20, "command_bytes": 16 << 20}
+    async with MemoryNode(["etcd"], limits=limits) as node:
+        played = type(played)(node, request_bytes=most)
+        largest, other = bytes(most - 8), bytes((1 << 20) - 100)
+        await played.put(b"a", largest)
+        # What is found before it in one part of the history.
+        await played.put(b"b", other)
+        await played.put(b"a", largest)
+        async with running(played) as watches:
+            client = Client(watches)
+            await client.watch(b"a", b"c", start_revision=3, prev_kv=True)
+            read = await client.until(lambda read: sum(len(each.events) for each in read) == 2)
+        found = [each for response in read for each in response.events]
+        assert [len(each.kv.value) for each in found] == [len(other), len(largest)]
+        assert len(found[-1].prev_kv.value) == len(largest)
+
+
+async def test_a_revision_that_is_too_large_ends_its_watches(played: Any) -> None:
+    played = type(played)(played.node, range_bytes=2 << 20)
+    for number in range(6):
+        await played.put(b"%d" % number, bytes(700_000))
+    async with running(played) as watches:
+        client, other = Client(watches), Client(watches)
+        await client.watch(b"0", b"9", prev_kv=True, watch_id=1)
+        await other.watch(b"0", b"9", watch_id=2)
+        await other.watch(b"a", prev_kv=True, watch_id=3)
+        await played.delete(b"0", b"9")
+        cancelled = (await client.until(lambda read: read[-1].canceled))[-1]
+        assert "revision 8 has more than 2,097,152 bytes" in cancelled.cancel_reason
+        assert not client.stream.watchers
+        read = await other.until(lambda read: bool(read[-1].events))
+        assert len(read[-1].events) == 6
+        await played.put(b"a")
+        assert told(await other.read()) == [(PUT, b"a", 9, b"")]
+        # Another one from the same revision ends so, too.
+        await client.watch(b"0", b"1", prev_kv=True, start_revision=8)
+        read = await client.until(lambda read: bool(read[-1].events))
+        assert len(read[-1].events[0].prev_kv.value) == 700_000
+        await client.watch(b"0", b"\0", prev_kv=True, start_revision=8)
+        assert (await client.until(lambda read: read[-1].canceled))[-1].cancel_reason
 
 
 async def test_from_the_past_with_previous_pairs(played: Any, client: Client) -> None:

@@ -5,7 +5,7 @@ from typing import Any, cast
 import pytest
 from quorate_etcd import errors
 from quorate_etcd.errors import Refusal
-from quorate_etcd.store import transacting
+from quorate_etcd.store import ranges, transacting
 from quorate_etcd.wire import rpc_pb2 as rpc
 
 _PUT, _RANGE, _DELETE = rpc.PutRequest, rpc.RangeRequest, rpc.DeleteRangeRequest
@@ -128,3 +128,30 @@ async def test_what_a_nested_transaction_deletes_of_another_one(played: Any) -> 
     await played.compact(4)
     assert len(played.node.rows("etcd.revisions")) == 1
     assert not played.node.rows("etcd.past")
+
+
+async def test_the_ranges_of_a_transaction_have_so_many_keys_together(
+    played: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for key in (b"a", b"b", b"c"):
+        await played.put(key)
+    monkeypatch.setattr(ranges, "_ROWS_IN_TRANSACTION", 5)
+    two = get(key=b"a", range_end=b"c", count_only=True)
+    three = get(key=b"a", range_end=b"d", count_only=True)
+    for write in ((), (put(b"x"),)):
+        answer = await played.kv.Txn(txn(*write, two, three), None)
+        assert answer.responses[-1].response_range.count == 3
+        for much in (txn(*write, three, three), txn(*write, two, nested(two), nested(two))):
+            assert await played.refused(played.kv, "Txn", much) == errors.REQUEST_TOO_LARGE
+
+
+async def test_the_answers_to_the_ranges_of_a_transaction_have_so_many_bytes_together(
+    played: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await played.put(b"a", b"x" * 400)
+    monkeypatch.setattr(ranges, "_ALL_BYTES_IN_TRANSACTION", 1_000)
+    plain, bounded = get(key=b"a"), get(key=b"a", range_end=b"b")
+    for once in (plain, bounded):
+        assert (await played.kv.Txn(txn(once, once), None)).succeeded
+        request = txn(once, once, once)
+        assert await played.refused(played.kv, "Txn", request) == errors.REQUEST_TOO_LARGE

@@ -5,10 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from quorate.plugin import Rejected
+from quorate.v1.batch_pb2 import BatchReply
 from quorate_etcd import errors
-from quorate_etcd.families import KEYS, LEASE_KEYS, PAST, REVISIONS
+from quorate_etcd.families import KEYS, LEASE_KEYS, PAST, REVISIONS, TRANSACTIONS, store_key
 from quorate_etcd.store import compacting, history, leases, sweeping, transacting, view
-from quorate_etcd.v1 import queries_pb2 as asked
+from quorate_etcd.v1 import commands_pb2 as pb, queries_pb2 as asked, rows_pb2 as rows
 from quorate_etcd.wire import mvcc_pb2 as mvcc, rpc_pb2 as rpc
 
 MANY = [b"k%02d" % number for number in range(20)]
@@ -40,15 +42,16 @@ async def test_many_keys_end_in_one_revision(played: Any) -> None:
     request = rpc.DeleteRangeRequest(key=b"k", range_end=b"l")
     answer = await played.kv.DeleteRange(request, None)
     assert (answer.deleted, answer.header.revision) == (20, before + 2)
-    rows = len(played.node.rows(KEYS))
+    stored = len(played.node.rows(KEYS))
     for _ in range(2):
         assert list(await played.pairs()) == [b"other"]
         assert (await played.range(b"k00", b"")).count == 0
         assert list(await played.pairs(before)) == MANY
         assert list(await played.pairs(before + 2)) == [b"other"]
         await write_out(played)
-    assert (rows, len(played.node.rows(KEYS))) == (21, 1)
+    assert (stored, len(played.node.rows(KEYS))) == (21, 1)
     assert (await played.kv.DeleteRange(request, None)).deleted == 0
+    await played.node.advance(sweeping.KEPT_MS)
     await played.compact(before + 2)
     # The ends of a compacted revision stay for watches that begin with it.
     assert (len(played.node.rows(REVISIONS)), len(played.node.rows(PAST))) == (21, 0)
@@ -121,6 +124,74 @@ async def test_watches_are_told_when_all_is_written_out(played: Any) -> None:
     assert {each.kv.mod_revision for each in events[:20]} == {before + 1}
 
 
+async def test_a_compaction_waits_for_what_it_would_take_from_watches(played: Any) -> None:
+    before = await put_many(played)
+    await played.delete(b"k", b"l")
+    last = await played.put(b"other")
+    command = pb.Compact(revision=last)
+    with pytest.raises(Rejected, match=errors.TOO_MANY_REQUESTS.text):
+        await played.store.propose(command, pb.Stood)
+    # All that is swept is after this one.
+    await played.compact(before, physical=False)
+    assert (await played.store.stand()).sweeping
+    await played.compact(last, physical=False)
+    assert not (await played.store.stand()).sweeping
+
+
+async def test_a_compaction_while_another_one_deletes_leaves_nothing(played: Any) -> None:
+    await put_many(played)
+    last = await played.delete(b"k", b"l")
+    await write_out(played)
+    await played.node.advance(sweeping.KEPT_MS)
+    await played.compact(last, physical=False)
+    # The ends of some keys were looked at, and left for watches from this revision on.
+    while len(played.node.rows(PAST)) > 5:
+        await played.store.propose(pb.Clean(keys=[store_key("")]), BatchReply)
+    await played.compact(await played.put(b"other"))
+    assert len(played.node.rows(REVISIONS)) == 1
+
+
+async def test_a_sweep_that_need_not_stay_any_more_leaves_nothing(played: Any) -> None:
+    await put_many(played)
+    for number in range(4):
+        await played.put(b"m%d" % number)
+    await played.delete(b"k", b"l")
+    await played.delete(b"m", b"n")
+    await write_out(played)
+    [first, second] = kept(played)
+    await played.compact(await played.put(b"other"))
+    # The ends of the keys of the first one stay while the second one does.
+    await played.node.advance(first.until_ms - played.node.now_ms)
+    while len(played.node.rows(PAST)) > 10:
+        await played.node.advance(1)
+    assert played.node.now_ms < second.until_ms
+    await played.node.advance(second.until_ms - played.node.now_ms)
+    while (await played.store.stand()).unclean:
+        await played.node.advance(1)
+    assert len(played.node.rows(REVISIONS)) == 1
+    assert not kept(played)
+
+
+async def test_no_more_is_noted_of_sweeps_that_stay_than_of_those_to_be_written_out(
+    played: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sweeping, "MOST_PENDING", 1)
+    deleted = []
+    for _ in range(2):
+        await put_many(played)
+        deleted.append(await played.delete(b"k", b"l"))
+        await write_out(played)
+    # With the first one all of them stay for as long as the last one.
+    [only] = kept(played)
+    assert only.revision == deleted[0]
+    assert only.until_ms > played.node.now_ms + sweeping.KEPT_MS - 20
+
+
+def kept(played: Any) -> list[rows.Swept]:
+    [row] = played.node.rows(TRANSACTIONS).values()
+    return list(rows.Transaction.FromString(row).swept)
+
+
 async def test_the_pairs_of_many_keys_are_read_afterwards(
     played: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -162,6 +233,10 @@ async def test_only_so_much_is_to_be_written_out(
     monkeypatch.setattr(sweeping, "MOST_PENDING", 1)
     assert await played.refused(played.kv, "DeleteRange", request) == errors.TOO_MANY_REQUESTS
     await played.delete(b"l")
+    # It is not counted in vain.
+    with monkeypatch.context() as patched:
+        patched.delattr(view.View, "count")
+        assert await played.refused(played.kv, "DeleteRange", request) == errors.TOO_MANY_REQUESTS
     await write_out(played)
     await played.delete(b"k", b"z")
     assert not await played.pairs()
@@ -210,3 +285,27 @@ async def test_an_expired_lease_waits_for_room(
     monkeypatch.undo()
     await played.node.advance(1_000)
     assert (await played.range()).count == 0
+
+
+async def test_the_keys_of_leases_that_wait_for_room_are_not_looked_at(
+    played: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for lease in (1, 2, 3):
+        await played.grant(lease, 10)
+        for key in MANY[:10]:
+            await played.put(b"%d" % lease + key, b"", lease)
+    looked_at: list[int] = []
+    attached = view.View.attached
+
+    def counted(self: view.View, lease: int, most: int, start: bytes = b"") -> list[bytes]:
+        found = attached(self, lease, most, start)
+        looked_at.append(len(found))
+        return found
+
+    monkeypatch.setattr(view.View, "attached", counted)
+    monkeypatch.setattr(sweeping, "MOST_PENDING", 1)
+    await played.node.advance(11_000)
+    for _ in range(100):
+        await played.node.advance(10)
+    assert not await played.pairs()
+    assert looked_at.count(10) == 3

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from dataclasses import asdict
-from typing import Final
+from typing import Any, Final
 
 import click
 from quorate.plugin import Console
@@ -41,25 +41,11 @@ def users() -> None:
 @click.option("--description", default="")
 @click.option("--replace", is_flag=True, help="Replace an existing user of that name.")
 @click.pass_obj
-def create_user(
-    console: Console,
-    tenant: str,
-    name: str,
-    password: str,
-    superuser: bool,
-    description: str,
-    replace: bool,
-) -> None:
+def create_user(console: Console, /, password: str, replace: bool, **given: Any) -> None:
     """Create the user NAME of TENANT."""
     users = SyncMqtt(console.client()).users
     write = users.put if replace else users.create
-    request = CreateUserRequest(
-        tenant=tenant,
-        name=name,
-        password=password.encode(),
-        superuser=superuser,
-        description=description,
-    )
+    request = CreateUserRequest(password=password.encode(), **given)
     console.print([dict(columns_of(write(request)))])
 
 
@@ -95,23 +81,13 @@ def blacklist_entries() -> None:
 @click.option("--replace", is_flag=True, help="Replace an existing entry of that name.")
 @click.pass_obj
 def create_entry(
-    console: Console,
-    tenant: str,
-    name: str,
-    kind: str,
-    subject: str,
-    seconds: int | None,
-    description: str,
-    replace: bool,
+    console: Console, /, kind: str, seconds: int | None, replace: bool, **given: Any
 ) -> None:
     """Block the clients of TENANT that KIND and SUBJECT match, with the entry NAME."""
     entry = blacklist.BlacklistEntry(
-        tenant=tenant,
-        name=name,
-        description=description,
         kind=blacklist.BlacklistKind.Name(_KINDS[kind]),
-        subject=subject,
         ends_at_ms=0 if seconds is None else round((time.time() + seconds) * 1_000),
+        **given,
     )
     entries = SyncMqtt(console.client()).blacklist
     console.print([dict(columns_of(entries.put(entry) if replace else entries.create(entry)))])
@@ -129,27 +105,10 @@ def create_entry(
 @click.option("--deny-unmatched", is_flag=True, help="Deny if no rule matches.")
 @click.pass_obj
 def check(
-    console: Console,
-    tenant: str,
-    client_id: str,
-    action: str,
-    topic: str,
-    username: str,
-    address: str,
-    qos: int,
-    retain: bool,
-    deny_unmatched: bool,
+    console: Console, /, tenant: str, action: str, deny_unmatched: bool, **given: Any
 ) -> None:
     """Show whether CLIENT_ID may do ACTION on TOPIC, and which rule decides."""
-    access = Access(
-        client_id=client_id,
-        username=username,
-        address=address,
-        action=Action(action),
-        topic=topic,
-        qos=qos,
-        retain=retain,
-    )
+    access = Access(action=Action(action), **given)
     decision = SyncMqtt(console.client()).check_access(
         tenant, access, allow_unmatched=not deny_unmatched
     )

@@ -71,10 +71,9 @@ def check_put(message: pb.PutRetainedMessageRequest, path: str) -> None:
 
 def keep(request: pb.ListRetainedMessagesRequest) -> Callable[[pb.RetainedMessage], bool] | None:
     """Return the filter of a list request, None for all messages; reject an invalid filter."""
-    if request.topic_filter:
-        check_topic_filter("topic_filter", request.topic_filter)
     if not request.topic_filter:
         return None
+    check_topic_filter("topic_filter", request.topic_filter)
     return lambda message: matches(request.topic_filter, message.topic)
 
 

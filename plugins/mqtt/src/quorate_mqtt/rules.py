@@ -4,7 +4,7 @@ import re
 from collections.abc import Callable, Mapping
 from functools import partial
 from ipaddress import ip_address, ip_network
-from typing import Final
+from typing import Any, Final
 
 from quorate.plugin import (
     Invalid,
@@ -60,7 +60,8 @@ def check_acl_rule(rule: acl.AclRule, path: str) -> None:
     check_identity(f"{path}subject", rule.subject)
     _check_topics(f"{path}topic", rule.topic)
     if rule.ip:
-        _check_network(f"{path}ip", rule.ip)
+        wanted = "an address or a network, as in 10.0.0.0/8"
+        _check_read(f"{path}ip", rule.ip, wanted, partial(ip_network, strict=False))
     check_choice(f"{path}action", rule.action, acl.AclAction)
     check_choice(f"{path}permission", rule.permission, acl.AclPermission)
 
@@ -77,11 +78,7 @@ def check_entry(entry: blacklist.BlacklistEntry, path: str) -> None:
         )
         raise Invalid(f"{path}ends_at_ms", reason)
     if entry.kind in _READ_AS:
-        wanted, read = _READ_AS[entry.kind]
-        try:
-            read(entry.subject)
-        except ValueError:
-            raise Invalid(f"{path}subject", f"must be {wanted}, not {entry.subject!r}") from None
+        _check_read(f"{path}subject", entry.subject, *_READ_AS[entry.kind])
 
 
 def check_rewrite_rule(rule: rewrite.RewriteRule, path: str) -> None:
@@ -148,23 +145,27 @@ def _check_topics(field: str, topic_filter: str) -> None:
         raise Invalid(field, "must not be shared: a rule is about topics")
 
 
-def _check_network(field: str, text: str) -> None:
+def _check_read(field: str, text: str, wanted: str, read: Callable[[str], object]) -> None:
     try:
-        ip_network(text, strict=False)
+        read(text)
     except ValueError:
-        reason = f"must be an address or a network, not {text!r}: 10.0.0.0/8 is one"
-        raise Invalid(field, reason) from None
+        raise Invalid(field, f"must be {wanted}, not {text!r}") from None
 
+
+#: Of each resource: rules have names, and those of a tenant share a shard.
+_OF_TENANT: Final[dict[str, Any]] = {
+    "group": GROUP,
+    "key": ("tenant", "name"),
+    "shard_by": ("tenant",),
+    "tenant": "tenant",
+}
 
 ACL_RULE: Final = Resource(
     family="mqtt.acl_rules",
-    group=GROUP,
     row=acl.AclRule,
     view=View(noun="ACL rule"),
     service=acl.DESCRIPTOR.services_by_name["AclRuleService"],
-    key=("tenant", "name"),
-    shard_by=("tenant",),
-    tenant="tenant",
+    **_OF_TENANT,
     check=check_acl_rule,
     serving=Serving(
         keep=when_given(
@@ -196,12 +197,9 @@ ACL_RULE: Final = Resource(
 
 BLACKLIST_ENTRY: Final[Resource[blacklist.BlacklistEntry]] = Resource(
     family="mqtt.blacklist_entries",
-    group=GROUP,
     row=blacklist.BlacklistEntry,
     service=blacklist.DESCRIPTOR.services_by_name["BlacklistService"],
-    key=("tenant", "name"),
-    shard_by=("tenant",),
-    tenant="tenant",
+    **_OF_TENANT,
     check=check_entry,
     serving=Serving(
         keep=when_given(
@@ -235,12 +233,9 @@ BLACKLIST_END: Final = Timer(
 
 REWRITE_RULE: Final = Resource(
     family="mqtt.rewrite_rules",
-    group=GROUP,
     row=rewrite.RewriteRule,
     service=rewrite.DESCRIPTOR.services_by_name["RewriteRuleService"],
-    key=("tenant", "name"),
-    shard_by=("tenant",),
-    tenant="tenant",
+    **_OF_TENANT,
     check=check_rewrite_rule,
     serving=Serving(keep=when_given(action=partial(check_choice, choices=rewrite.RewriteAction))),
     examples=(
@@ -265,13 +260,10 @@ REWRITE_RULE: Final = Resource(
 
 AUTO_SUBSCRIPTION: Final = Resource(
     family="mqtt.auto_subscriptions",
-    group=GROUP,
     row=auto.AutoSubscription,
     view=View(noun="automatic subscription"),
     service=auto.DESCRIPTOR.services_by_name["AutoSubscriptionService"],
-    key=("tenant", "name"),
-    shard_by=("tenant",),
-    tenant="tenant",
+    **_OF_TENANT,
     check=check_auto_subscription,
     examples=(
         auto.AutoSubscription(tenant="acme", name="inbox", topic="inbox/%c", qos=1),

@@ -7,7 +7,6 @@ from quorate.plugin import Rejected
 from quorate.testing import MemoryNode, MemoryTxn
 from quorate.v1.batch_pb2 import BatchReply
 from quorate.v1.tenant_pb2 import Tenant, UpdateTenant
-from quorate_mqtt.session_quota.apply import move_quotas, place_shards
 from quorate_mqtt.session_quota.controllers import (
     PROBES,
     QUOTA_BALANCE,
@@ -15,6 +14,7 @@ from quorate_mqtt.session_quota.controllers import (
     move_quotas as run_once,
 )
 from quorate_mqtt.session_quota.quota import LIMIT, QUOTAS, place_of, quota_of, sessions_of
+from quorate_mqtt.session_quota.resource import move_quotas, place_shards
 from quorate_mqtt.sessions.apply import connect_sessions
 from quorate_mqtt.sessions.families import SESSIONS
 from quorate_mqtt.sessions.ledger import connections, departs

@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-import json
-import re
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
+from quorate_name_server.remoting.java_json import BodyError, loads
+from quorate_name_server.remoting.register_body import data_version
 from quorate_name_server.v1 import commands_pb2 as pb, rows_pb2 as rows
 
-#: A string, which is kept, or a key that is a bare number, as Java writes it.
-_TOKEN: Final = re.compile(r'"[^"\\]*(?:\\.[^"\\]*)*"|([{,]\s*)(-?\d+)(\s*:)')
 _SETTINGS: Final = {
     "retryQueueNums": "retry_queue_nums",
     "retryMaxTimes": "retry_max_times",
@@ -73,12 +71,7 @@ class BrokerStore:
                 )
                 for topic, config in sorted(_table(read, "topicConfigTable").items())
             ]
-            version = _table(read, "dataVersion")
-            return found, rows.DataVersion(
-                state_version=version.get("stateVersion", 0),
-                timestamp=version.get("timestamp", 0),
-                counter=version.get("counter", 0),
-            )
+            return found, data_version(_table(read, "dataVersion"))
 
     def offsets(self) -> Iterator[tuple[str, str, Mapping[int, int]]]:
         """Yield the offsets of groups: a group, a topic, and offsets by queue."""
@@ -114,7 +107,7 @@ class BrokerStore:
         if not path.is_file():
             return {}
         with _reading(name):
-            found = json.loads(_TOKEN.sub(_quoted, path.read_text("utf-8")), strict=False)
+            found = loads(path.read_text("utf-8"), strict=False)
             if not isinstance(found, dict):
                 raise TypeError("it does not contain an object")
             return found
@@ -125,14 +118,10 @@ def _reading(name: str) -> Iterator[None]:
     """Turn errors of reading a file into `UnreadableFileError`, which names the file."""
     try:
         yield
-    except (ValueError, TypeError, KeyError, AttributeError, OSError) as error:
+    except (BodyError, ValueError, TypeError, KeyError, AttributeError, OSError) as error:
         raise UnreadableFileError(f"{name} is not in a broker's format: {error!r}") from error
 
 
 def _table(read: Mapping[str, Any], name: str) -> dict[str, Any]:
     found: dict[str, Any] = read.get(name) or {}
     return found
-
-
-def _quoted(token: re.Match[str]) -> str:
-    return token[0] if token[2] is None else f'{token[1]}"{token[2]}"{token[3]}'

@@ -20,9 +20,9 @@ MAPPINGS: Final = "name_server.mappings"
 
 #: Broker and topic of each row of queues or mappings.
 TOPICS_OF_BROKERS: Final = "name_server.topics_of_brokers"
-#: The name of the broker with an address.
+#: By address: the name of the broker.
 ADDRESSES: Final = "name_server.addresses"
-#: Removed brokers whose queues are not deleted yet.
+#: By name: removed brokers whose queues are not deleted yet.
 DEPARTED: Final = "name_server.departures"
 
 #: The timer of the members' lives; a deadline has the key that `member_key` returns.
@@ -40,11 +40,6 @@ FAMILIES: Final = (
 )
 
 
-def broker_key(name: str) -> bytes:
-    """Return the key of a broker's row."""
-    return keys.pack(name)
-
-
 def queues_key(topic: str, broker: str) -> bytes:
     """Return the key of a topic's queues on a broker, and of their mapping."""
     return keys.pack(topic, broker)
@@ -53,11 +48,6 @@ def queues_key(topic: str, broker: str) -> bytes:
 def topic_of_broker_key(broker: str, topic: str) -> bytes:
     """Return the key of a topic in the index of brokers."""
     return keys.pack(broker, topic)
-
-
-def address_key(address: str) -> bytes:
-    """Return the key of an address in the index of addresses."""
-    return keys.pack(address)
 
 
 def member_key(broker: str, registration: int) -> bytes:

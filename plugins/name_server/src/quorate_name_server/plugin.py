@@ -24,7 +24,6 @@ from quorate_name_server.remoting.server import serving
 from quorate_name_server.replication import known, resource as replication
 from quorate_name_server.replication.rows import FAMILY as REPLICA_STATES
 from quorate_name_server.routes.known import CACHE
-from quorate_name_server.topics.sweeping import SWEEPING
 
 _PAGE: Final = ConsolePage(
     title="RocketMQ",
@@ -53,7 +52,7 @@ def quorate_declarations() -> Sequence[Declaration]:
         *(*families.FAMILIES, REPLICA_STATES),
         *(*resources.RESOURCES, replication.REPLICA_SET),
         *resources.QUERIES,
-        *(resources.LIFE, replication.LIFE, SWEEPING, NOTIFYING),
+        *(resources.LIFE, replication.LIFE, resources.SWEEPING, NOTIFYING),
         *(CACHE, known.CACHE),
         *metrics.METRICS,
         ConfigSection(model=NameServerConfig),

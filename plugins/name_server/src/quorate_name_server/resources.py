@@ -1,21 +1,26 @@
 """The resources of brokers, topics' queues and settings, with their verbs and queries."""
 
+from functools import partial
 from typing import Any, Final
 
 from quorate.plugin import (
     Access,
     Admission,
     Checks,
+    Controller,
     Item,
+    NodeApi,
     Query,
     Resource,
     Serving,
+    ShardRef,
     Timer,
     Verb,
     View,
 )
 from quorate.plugin.advanced import constant_key
 from quorate.plugin.checking import check_each
+from quorate.v1.batch_pb2 import BatchReply
 
 from quorate_name_server import service
 from quorate_name_server.brokers import living
@@ -33,11 +38,11 @@ from quorate_name_server.v1 import (
 from quorate_name_server.validation import (
     check_deletion,
     check_heartbeat,
+    check_member,
+    check_name,
     check_queues,
     check_registration,
     check_setting,
-    check_unregistration,
-    text_of,
 )
 
 _NAMES: Final = service_pb2.DESCRIPTOR.services_by_name["NameService"]
@@ -63,15 +68,8 @@ BROKER: Final = Resource(
     service=_NAMES,
     serving=Serving(
         methods=(
-            "Register",
-            "Heartbeat",
-            "Unregister",
-            "WipeWritePermission",
-            "AddWritePermission",
-            "GetRoutes",
-            "GetBrokers",
-            "ListTopics",
-            "WatchRoutes",
+            *("Register", "Heartbeat", "Unregister", "WipeWritePermission", "AddWritePermission"),
+            *("GetRoutes", "GetBrokers", "ListTopics", "WatchRoutes"),
         ),
         servicer=service.NameService,
         access={
@@ -84,7 +82,7 @@ BROKER: Final = Resource(
         },
     ),
     key=("name",),
-    check_key={"name": text_of()},
+    check_key={"name": check_name},
     view=View(cli=False),
     verbs={
         "Register": Verb(
@@ -108,21 +106,19 @@ BROKER: Final = Resource(
         ),
         "Unregister": Verb(
             apply=living.unregister,
-            check=check_unregistration,
+            check=check_member,
             admission=Admission(by_hand=True),
             item=Item(reply=pb.Unregistered, repeats=True),
             examples=(pb.Unregistration(name="broker-b", address="10.0.0.2:10911"),),
         ),
-        "WipeWritePermission": Verb(
-            apply=living.wipe_write_permission,
-            item=Item(reply=pb.WritePermission),
-            examples=("broker-a",),
-        ),
-        "AddWritePermission": Verb(
-            apply=living.add_write_permission,
-            item=Item(reply=pb.WritePermission),
-            examples=("broker-a",),
-        ),
+        **{
+            f"{verb}WritePermission": Verb(
+                apply=partial(living.permit, wiped=wiped),
+                item=Item(reply=pb.WritePermission),
+                examples=("broker-a",),
+            )
+            for verb, wiped in (("Wipe", True), ("Add", False))
+        },
         "Expire": Verb(
             apply_all=living.expire, message=pb.ExpireMembers, examples=(member_key("broker-a", 1),)
         ),
@@ -136,7 +132,7 @@ QUEUES_OF_TOPIC: Final = Resource(
     serving=Serving(answer=pb.BrokerQueues, methods=("PutQueues", "DeleteTopics", "ListQueues")),
     service=_NAMES,
     key=("topic", "broker"),
-    check_key={"topic": text_of(), "broker": text_of()},
+    check_key={"topic": check_name, "broker": check_name},
     view=View(noun="topic's queues", cli=False, table=TABLE),
     verbs={
         "Put": Verb(
@@ -172,7 +168,7 @@ KV_CONFIG: Final = Resource(
     row=rows.KvConfig,
     service=_SETTINGS,
     key=("namespace", "key"),
-    check_key={"namespace": text_of(), "key": text_of()},
+    check_key={"namespace": check_name, "key": check_name},
     check=check_setting,
     examples=(
         rows.KvConfig(namespace="ORDER_TOPIC_CONFIG", key="orders", value="broker-a:4"),
@@ -185,6 +181,20 @@ RESOURCES: Final = (BROKER, QUEUES_OF_TOPIC, KV_CONFIG)
 #: A new leader waits a full timeout of each member before it expires one.
 LIFE: Final = Timer(
     name=LIVENESS, group=GROUP, due=lambda due: pb.ExpireMembers(keys=due), liveness=True
+)
+
+
+async def sweep(node: NodeApi, shard: ShardRef) -> None:
+    """Sweep until no removed broker has topics left."""
+    while True:
+        found = [each.name async for each in node.query(asked.FindDeparted(), asked.Departed)]
+        if not found:
+            return
+        await node.propose(pb.SweepTopics(names=found), BatchReply, if_leader=shard)
+
+
+SWEEPING: Final = Controller(
+    name="name_server.sweeping", group=GROUP, run_once=sweep, interval_s=10.0, wake_on=(BROKERS,)
 )
 
 

@@ -68,7 +68,7 @@ class NameService:
         check_count("brokers", request.brokers, LARGEST_PAGE)
         for leaving in request.brokers:
             self._known.unconfirmed.forget(leaving.name, leaving.address)
-        return await propose_valid(self._node, request, "brokers", validation.check_unregistration)
+        return await propose_valid(self._node, request, "brokers", validation.check_member)
 
     async def _prolong(self, members: Sequence[pb.Heartbeat]) -> BatchReply:
         names = [each.name or self._known.names.get(each.address, "") for each in members]
@@ -93,7 +93,10 @@ class NameService:
         return answer
 
     async def _register(self, registrations: Sequence[pb.Registration]) -> BatchReply:
-        sent = {position: self._bare(each) for position, each in enumerate(registrations)}
+        sent = {
+            position: each if each.unchanged else self._known.renewal(each) or each
+            for position, each in enumerate(registrations)
+        }
         found = await self._propose(sent, registrations)
         whole = {
             position: registrations[position]
@@ -114,19 +117,6 @@ class NameService:
                 self._node.count(REGISTRATIONS.name, outcome=_outcome(answer))
                 reply.replies.append(answer)
         return reply
-
-    def _bare(self, registration: pb.Registration) -> pb.Registration:
-        """Return a registration without its topics if it changes nothing."""
-        if registration.unchanged or not self._known.stands(registration):
-            return registration
-        return pb.Registration(
-            name=registration.name,
-            cluster=registration.cluster,
-            id=registration.id,
-            address=registration.address,
-            data_version=registration.data_version,
-            unchanged=True,
-        )
 
     async def _propose(
         self, sent: Mapping[int, pb.Registration], whole: Sequence[pb.Registration]

@@ -1,10 +1,10 @@
 """Checks of commands that need no rows; they run before a command is logged."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any, Final
 
 from quorate.plugin import Invalid
-from quorate.plugin.checking import LARGEST_PAGE, check_bytes, check_count, check_text
+from quorate.plugin.checking import LARGEST_PAGE, check_bytes, check_count, check_most, check_text
 
 from quorate_name_server.v1 import commands_pb2 as pb, rows_pb2 as rows
 
@@ -19,45 +19,49 @@ LARGEST_NUMBER: Final = (1 << 31) - 1
 LONGEST_TIMEOUT_MS: Final = 86_400_000
 
 
-def text_of(longest: int = LONGEST_NAME) -> Callable[[str, Any], None]:
-    """Return a check that refuses text that is empty or too long in bytes."""
-    return lambda field, value: check_text(field, value, longest)
+def check_name(field: str, name: str) -> None:
+    """Refuse a name that is empty or too long in bytes."""
+    check_text(field, name, LONGEST_NAME)
+
+
+def check_texts(item: Any, path: str, *fields: str) -> None:
+    """Refuse an item with a field that is empty or too long."""
+    for field in fields:
+        check_name(f"{path}{field}", getattr(item, field))
 
 
 def check_registration(registration: pb.Registration, path: str) -> None:
     """Refuse a registration of an invalid member."""
-    for field in ("cluster", "name", "address"):
-        check_text(f"{path}{field}", getattr(registration, field), LONGEST_NAME)
+    check_texts(registration, path, "cluster", "name", "address")
     for field in ("ha_address", "zone", "door"):
         check_wanted(f"{path}{field}", getattr(registration, field))
     if registration.id < -1:
         raise Invalid(f"{path}id", f"must be -1 or more, not {registration.id}")
-    if registration.heartbeat_timeout_ms > LONGEST_TIMEOUT_MS:
-        raise Invalid(f"{path}heartbeat_timeout_ms", f"must be at most {LONGEST_TIMEOUT_MS}")
+    timeout_ms = registration.heartbeat_timeout_ms
+    check_most(f"{path}heartbeat_timeout_ms", timeout_ms, LONGEST_TIMEOUT_MS)
     if registration.drops_absent_topics and registration.partial:
         raise Invalid(f"{path}drops_absent_topics", "must not be set in a part of a table")
     for topic in registration.topics:
         if not topic.topic or len(topic.topic) > LONGEST_NAME // 4:
-            check_text(f"{path}topics.topic", topic.topic, LONGEST_NAME)
+            check_name(f"{path}topics.topic", topic.topic)
     for mapping in registration.mappings:
-        check_text(f"{path}mappings.topic", mapping.topic, LONGEST_NAME)
+        check_name(f"{path}mappings.topic", mapping.topic)
         check_wanted(f"{path}mappings.broker", mapping.broker)
     servers = registration.filter_servers.addresses
     check_count(f"{path}filter_servers.addresses", servers, MOST_FILTER_SERVERS)
     for server in servers:
-        check_text(f"{path}filter_servers.addresses", server, LONGEST_NAME)
+        check_name(f"{path}filter_servers.addresses", server)
 
 
 def check_heartbeat(heartbeat: pb.Heartbeat, path: str) -> None:
     """Refuse a heartbeat without a member."""
     check_wanted(f"{path}name", heartbeat.name)
-    check_text(f"{path}address", heartbeat.address, LONGEST_NAME)
+    check_name(f"{path}address", heartbeat.address)
 
 
-def check_unregistration(leaving: pb.Unregistration, path: str) -> None:
-    """Refuse an unregistration without a member."""
-    check_text(f"{path}name", leaving.name, LONGEST_NAME)
-    check_text(f"{path}address", leaving.address, LONGEST_NAME)
+def check_member(named: Any, path: str) -> None:
+    """Refuse an item that does not name a member, by the broker's name and an address."""
+    check_texts(named, path, "name", "address")
 
 
 def check_setting(setting: rows.KvConfig, path: str) -> None:
@@ -68,13 +72,12 @@ def check_setting(setting: rows.KvConfig, path: str) -> None:
 def check_queues(item: pb.BrokerQueues, path: str) -> None:
     """Refuse numbers that RocketMQ cannot represent."""
     for field in ("read_queues", "write_queues", "perm", "topic_sys_flag"):
-        if getattr(item.queues, field) > LARGEST_NUMBER:
-            raise Invalid(f"{path}queues.{field}", f"must be at most {LARGEST_NUMBER}")
+        check_most(f"{path}queues.{field}", getattr(item.queues, field), LARGEST_NUMBER)
 
 
 def check_deletion(item: pb.TopicDeletion, path: str) -> None:
     """Refuse the deletion of an invalid topic."""
-    check_text(f"{path}topic", item.topic, LONGEST_NAME)
+    check_name(f"{path}topic", item.topic)
     check_wanted(f"{path}cluster", item.cluster)
 
 
@@ -84,10 +87,10 @@ def check_names(field: str, names: Sequence[str]) -> None:
     for position, name in enumerate(names):
         # Nearly all names are short, which needs no further check: an invalid one is not found.
         if not name or len(name) > LONGEST_NAME // 4:
-            check_text(f"{field}[{position}]", name, LONGEST_NAME)
+            check_name(f"{field}[{position}]", name)
 
 
 def check_wanted(field: str, text: str) -> None:
     """Refuse a condition that no name can meet; an empty one is valid."""
     if text:
-        check_text(field, text, LONGEST_NAME)
+        check_name(field, text)

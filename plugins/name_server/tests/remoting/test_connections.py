@@ -19,7 +19,6 @@ from typing import Any
 import pytest
 from hypothesis import given, settings, strategies as st
 from quorate.testing import MemoryNode
-from quorate_name_server.config import NameServerConfig
 from quorate_name_server.remoting import connection, door, registering, server
 from quorate_name_server.remoting.codes import CODES
 from quorate_name_server.remoting.door import Door
@@ -40,10 +39,9 @@ def door_server(*, allowed: bool = True) -> server.Server:
     node = MemoryNode(["name_server"])
     if not allowed:
         node.allows = lambda *_: False  # type: ignore[method-assign]
-    config = node.config(NameServerConfig)
-    door = Door(node, config)
+    door = Door(node)
     codes = {code: partial(handle, door) for code, handle in CODES.items()}
-    return server.Server(node, config, 0, codes, door.lose)
+    return server.Server(node, 0, codes, door.lose)
 
 
 async def test_requests_of_a_user_without_the_right_are_refused() -> None:
@@ -427,7 +425,7 @@ async def test_what_is_registered_while_a_connection_is_lost_hinders_nothing(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     node = MemoryNode(["name_server"])
-    entrance = Door(node, node.config(NameServerConfig))
+    entrance = Door(node)
     gone = connection.Connection(door_server())
     gone.host = "10.0.0.1"
     looked_at = []

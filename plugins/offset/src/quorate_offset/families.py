@@ -45,12 +45,7 @@ def group_of(key: bytes) -> tuple[str, str]:
 
 def offset_key(topic_key: bytes, partition: int) -> bytes:
     """Return the key of an offset; `topic_key` is its group's key with the packed topic."""
-    return topic_key + partition_part(partition)
-
-
-def partition_part(partition: int) -> bytes:
-    """Return the end of an offset's key, which packs the partition."""
-    return keys.pack(partition)
+    return topic_key + keys.pack(partition)
 
 
 def change_key(revision: int, group: bytes) -> bytes:
@@ -67,16 +62,12 @@ def _shard_of_offset(key: bytes) -> bytes:
     return keys.pack(*keys.unpack(key)[:2])
 
 
-def _shard_of_change(key: bytes) -> bytes:
-    return change_of(key)[1]
-
-
 FAMILIES: Final = (
     ColumnFamily(
         name=OFFSETS, group=GROUP, row=Offset, shard_key=_shard_of_offset, place=tenant_place
     ),
     ColumnFamily(name=MARKS, group=GROUP, shard_key=lambda key: key),
-    ColumnFamily(name=CHANGES, group=GROUP, shard_key=_shard_of_change),
+    ColumnFamily(name=CHANGES, group=GROUP, shard_key=lambda key: change_of(key)[1]),
     # The larger floor: a reader of changes has read nothing of a merged shard yet.
     ColumnFamily(name=FLOORS, group=GROUP, joins=lambda _, own, other: max(own, other)),
 )

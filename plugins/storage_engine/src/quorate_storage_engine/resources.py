@@ -192,9 +192,16 @@ SEGMENT: Final = Resource(
             pb.ForceLeader(**_FIRST, engine="engine-1", segment_epoch=1),
         ),
         # Proposed by controllers.
-        "SwitchLeaders": _of_segments(
-            "segments", leadership.switch, None, _SEEN, message=pb.SwitchLeaders
-        ),
+        **{
+            message.__name__: _of_segments("segments", apply, None, _SEEN, message=message)
+            for message, apply in (
+                (pb.SwitchLeaders, leadership.switch),
+                (pb.MoveLeaders, leadership.move),
+                (pb.FillReplicas, engines.fill),
+                (pb.RemoveSegments, removal.remove),
+                (pb.FinishRemovals, removal.finish),
+            )
+        },
         "ElectLeaders": _of_segments(
             "elections",
             leadership.elect,
@@ -203,12 +210,6 @@ SEGMENT: Final = Resource(
             message=pb.ElectLeaders,
             key=_seen_key,
         ),
-        "MoveLeaders": _of_segments(
-            "segments", leadership.move, None, _SEEN, message=pb.MoveLeaders
-        ),
-        "FillReplicas": _of_segments(
-            "segments", engines.fill, None, _SEEN, message=pb.FillReplicas
-        ),
         "MoveReplicas": _of_segments(
             "departures",
             engines.move,
@@ -216,12 +217,6 @@ SEGMENT: Final = Resource(
             pb.Departure(seen=_SEEN, engine="engine-1"),
             message=pb.MoveReplicas,
             key=lambda item: keys.pack(item.engine, item.seen.shard, item.seen.segment),
-        ),
-        "RemoveSegments": _of_segments(
-            "segments", removal.remove, None, _SEEN, message=pb.RemoveSegments
-        ),
-        "FinishRemovals": _of_segments(
-            "segments", removal.finish, None, _SEEN, message=pb.FinishRemovals
         ),
     },
 )

@@ -51,7 +51,7 @@ from tests.support.connector.simulation.invariants import (
 from tests.support.connector.simulation.process import Process, Run
 from tests.support.plugin_world import Act, Flights, Violation, World
 
-M = TypeVar("M", bound=Message)
+A = TypeVar("A", bound=Message | bytes)
 
 #: Labels by worker, and by connector.
 _WORKERS: Final[dict[str, dict[str, str]]] = {
@@ -84,12 +84,12 @@ class _Slowed:
     async def propose(
         self,
         command: Message,
-        reply: type[M],
+        reply: type[A],
         *,
         session: SessionRef | None = None,
         if_leader: ShardRef | None = None,
         fence: Fence | None = None,
-    ) -> M:
+    ) -> A:
         """Propose at once, or some time."""
         if self._rng.random() < 0.7:
             return await self._node.propose(command, reply)

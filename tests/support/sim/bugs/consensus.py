@@ -477,12 +477,10 @@ def rejection_changes_nothing(self: Replica, reply: AppendReply) -> int:
 
 
 @bug(Replica, "_send_append", "14", CONFLICTS)
-def some_sizes_never_arrive(self: Replica, follower: Progress, entries: tuple[Entry, ...]) -> None:
+def some_sizes_never_arrive(self: Replica, follower: Progress, append: Append) -> None:
     """No entry is cut into pieces."""
-    if any(len(entry.payload) >= 250 for entry in entries):
-        follower.sent(entries[-1].index, 1, self.clock())
-    else:
-        _send_append(self, follower, entries)
+    if not any(len(entry.payload) >= 250 for entry in append.entries):
+        _send_append(self, follower, append)
 
 
 # Gap 16: a proposal goes to the leader of one term.

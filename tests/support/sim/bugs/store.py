@@ -35,6 +35,7 @@ from quorate.storage.data.shard_data import ShardData
 from quorate.storage.engine.port import Batch
 from quorate.storage.events import EventLog, EventRow, HistoryGoneError, StoredEvent
 from quorate.storage.families import ANSWERS, APPLIED, EVENTS
+from quorate.storage.log.shard_journal import ShardJournal
 from quorate.storage.touched import Touched
 
 from tests.support.sim.bugs.catalogue import CONFLICTS, CRASHES, POWER, READS, SNAPSHOTS, bug
@@ -208,7 +209,13 @@ def log_cut_above_what_is_durable(self: LogKeeper) -> None:
 @bug(ShardData, "synced", "durability", _TAILLESS)
 def durable_index_read_too_late(self: ShardData, index: int) -> None:
     """What a sync covers is read before it begins."""
-    self._durable = self.applied
+    self.durable_index = self.applied
+
+
+@bug(ShardJournal, "note_applied", "durability", CONFLICTS)
+def applied_index_noted_too_high(self: ShardJournal, index: int) -> None:
+    """Only what was applied is applied again without a leader."""
+    self._witnesses.note_applied(self.shard, self.last.index)
 
 
 @bug(ShardData, "commit", "apply", CRASHES)
@@ -218,7 +225,7 @@ def index_not_in_the_batch(
     """The applied index is written with the rows."""
     self.engine.write(batch)
     self.touched = Touched(record.position.index)
-    self._record = record
+    self.record = record
     last = Batch()
     last.put(APPLIED, KEY, record.encode())
     if record.position.index % 3 == 0:

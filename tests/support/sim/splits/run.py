@@ -290,7 +290,7 @@ class SplitRun:
 
     def _judge_counts(self, leader: Hosted) -> None:
         lists = sum(1 for _ in leader.data.iterate(LISTS, b"", None))
-        counted = leader.shard.applier.counts()[LISTS]
+        counted = leader.shard.store_reader(frozenset({LISTS})).count(LISTS)
         said = size_of(leader.data.get(SIZES, SIZE))
         if {lists} != {counted, said}:
             self._wrong(

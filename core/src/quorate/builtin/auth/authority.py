@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Final
+from typing import TypeVar
 
 from quorate.builtin.auth import families, roles, tokens
 from quorate.plugin import Rejected, keys
 from quorate.plugin.access import Rights
 from quorate.plugin.advanced import Grant
 from quorate.v1 import auth_pb2 as pb
+
+T = TypeVar("T")
 
 
 @dataclass
@@ -64,46 +66,32 @@ class AuthRows:
 
     def put(self, family: str, key: bytes, row: bytes) -> None:
         """Store a row."""
-        rows = self._rows if self._filling is None else self._filling
-        parts = keys.unpack(key)
-        name, second = str(parts[0]), str(parts[-1])
-        match family:
-            case families.USERS:
-                rows.users[name] = pb.User.FromString(row)
-            case families.TOKENS:
-                rows.tokens[second] = pb.Token.FromString(row)
-            case families.SECRETS:
-                rows.secrets[second] = pb.TokenSecret.FromString(row)
-            case families.ROLES:
-                rows.roles[name] = roles.grants_of(pb.Role.FromString(row))
-            case families.BINDINGS:
-                bound = pb.Binding.FromString(row)
-                rows.bindings.setdefault(name, {})[second] = tuple(bound.tenants)
-            case families.SWITCH:
-                rows.enabled = pb.AuthSwitch.FromString(row).enabled
-        self._changed()
+        self._take(family, key, row)
 
     def delete(self, family: str, key: bytes) -> None:
         """Drop a row."""
+        self._take(family, key, None)
+
+    def _take(self, family: str, key: bytes, row: bytes | None) -> None:
         rows = self._rows if self._filling is None else self._filling
         parts = keys.unpack(key)
         name, second = str(parts[0]), str(parts[-1])
         match family:
             case families.USERS:
-                rows.users.pop(name, None)
+                _set(rows.users, name, row, pb.User.FromString)
             case families.TOKENS:
-                rows.tokens.pop(second, None)
+                _set(rows.tokens, second, row, pb.Token.FromString)
             case families.SECRETS:
-                rows.secrets.pop(second, None)
+                _set(rows.secrets, second, row, pb.TokenSecret.FromString)
             case families.ROLES:
-                rows.roles.pop(name, None)
+                _set(rows.roles, name, row, lambda row: roles.grants_of(pb.Role.FromString(row)))
             case families.BINDINGS:
-                if bound := rows.bindings.pop(name, None):
-                    bound.pop(second, None)
-                    if bound:
-                        rows.bindings[name] = bound
+                bound = rows.bindings.setdefault(name, {})
+                _set(bound, second, row, lambda row: tuple(pb.Binding.FromString(row).tenants))
+                if not bound:
+                    del rows.bindings[name]
             case families.SWITCH:
-                rows.enabled = False
+                rows.enabled = row is not None and pb.AuthSwitch.FromString(row).enabled
         self._changed()
 
     def _changed(self) -> None:
@@ -147,8 +135,13 @@ class AuthRows:
         return self._built_in.get(role) or self._rows.roles.get(role, ())
 
 
-_WHAT: Final = "the token is not accepted"
+def _set(held: dict[str, T], name: str, row: bytes | None, read: Callable[[bytes], T]) -> None:
+    """Keep what is read of a row under a name; None: the row is gone."""
+    if row is None:
+        held.pop(name, None)
+    else:
+        held[name] = read(row)
 
 
 def _refused(why: str) -> Rejected:
-    return Rejected("UNAUTHENTICATED", f"{_WHAT}: {why}")
+    return Rejected("UNAUTHENTICATED", f"the token is not accepted: {why}")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from copy import deepcopy
 from importlib import import_module
 from typing import Any, Final
 
@@ -117,8 +118,7 @@ def binding_changed(txn: Txn, before: pb.Binding | None, after: pb.Binding | Non
 
 def keep_token(txn: Txn, command: pb.KeepToken) -> pb.Token:
     """Store a new token of a user."""
-    token = pb.Token()
-    token.CopyFrom(command.token)
+    token = deepcopy(command.token)
     get_row(txn, USER, pb.UserChange(name=token.user))
     token.created_at_ms = txn.proposed_at_ms
     secret = command.secret.SerializeToString(deterministic=True)

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from functools import lru_cache
 from typing import Final
 
-from quorate.builtin.cluster.families import BROKERS, broker_key
+from quorate.builtin.cluster.families import BROKERS
 from quorate.plugin import Reader, Rejected, keys
 from quorate.v1.cluster_pb2 import Broker
 
@@ -29,7 +29,7 @@ def registered(reader: Reader, role: str = "") -> Iterator[Broker]:
 
 def epoch_of(reader: Reader, name: str, role: str = "") -> int:
     """Return the epoch under which a broker is registered; zero when it is not, with that role."""
-    value = reader.get(BROKERS, broker_key(name))
+    value = reader.get(BROKERS, keys.pack(name))
     return 0 if value is None else _epoch_in(value, role)
 
 

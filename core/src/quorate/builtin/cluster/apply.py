@@ -2,15 +2,8 @@
 
 from typing import Final
 
-from quorate.builtin.cluster.families import (
-    BROKERS,
-    EPOCHS,
-    LIVENESS,
-    broker_key,
-    broker_of_life,
-    life_key,
-)
-from quorate.plugin import Rejected, Txn
+from quorate.builtin.cluster.families import BROKERS, EPOCHS, LIVENESS
+from quorate.plugin import Rejected, Txn, keys
 from quorate.plugin.advanced import still_due
 from quorate.v1 import cluster_pb2 as pb
 from quorate.v1.batch_pb2 import BatchReply
@@ -21,7 +14,7 @@ DEFAULT_TTL_MS: Final = 10_000
 
 def register(txn: Txn, command: pb.RegisterBroker) -> pb.Broker:
     """Register a broker under the next epoch; its former registration ends."""
-    key = broker_key(command.name)
+    key = keys.pack(command.name)
     former = txn.get(BROKERS, key)
     if former is not None:
         _end(txn, pb.Broker.FromString(former))
@@ -42,10 +35,10 @@ def register(txn: Txn, command: pb.RegisterBroker) -> pb.Broker:
 
 def unregister(txn: Txn, command: pb.UnregisterBroker) -> None:
     """Remove a broker, if the caller is the process that registered last."""
-    if command.missing_ok and txn.get(BROKERS, broker_key(command.name)) is None:
+    if command.missing_ok and txn.get(BROKERS, keys.pack(command.name)) is None:
         return
     broker = _registered(txn, command.name, command.epoch)
-    txn.delete(BROKERS, broker_key(command.name))
+    txn.delete(BROKERS, keys.pack(command.name))
     _end(txn, broker)
 
 
@@ -61,13 +54,14 @@ def expire(txn: Txn, command: pb.ExpireBrokers) -> BatchReply:
     since is untouched, and one that has sent a heartbeat since has a later deadline.
     """
     for key in still_due(txn, LIVENESS, command.keys):
-        txn.delete(BROKERS, broker_of_life(key))
+        name, _ = keys.unpack(key)
+        txn.delete(BROKERS, keys.pack(name))
         txn.schedule(LIVENESS, key, None)
     return BatchReply(items=len(command.keys))
 
 
 def _registered(txn: Txn, name: str, epoch: int) -> pb.Broker:
-    row = txn.get(BROKERS, broker_key(name))
+    row = txn.get(BROKERS, keys.pack(name))
     if row is None:
         raise Rejected("NOT_FOUND", f"broker {name} is not registered; register it again")
     broker = pb.Broker.FromString(row)
@@ -82,8 +76,8 @@ def _registered(txn: Txn, name: str, epoch: int) -> pb.Broker:
 
 def _prolong(txn: Txn, broker: pb.Broker) -> None:
     until_ms = txn.proposed_at_ms + broker.ttl_ms
-    txn.schedule(LIVENESS, life_key(broker.name, broker.epoch), until_ms, ttl_ms=broker.ttl_ms)
+    txn.schedule(LIVENESS, keys.pack(broker.name, broker.epoch), until_ms, ttl_ms=broker.ttl_ms)
 
 
 def _end(txn: Txn, broker: pb.Broker) -> None:
-    txn.schedule(LIVENESS, life_key(broker.name, broker.epoch), None)
+    txn.schedule(LIVENESS, keys.pack(broker.name, broker.epoch), None)

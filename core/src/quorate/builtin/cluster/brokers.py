@@ -5,7 +5,7 @@ from itertools import islice
 from typing import Final
 
 from quorate.builtin.cluster import apply, validation
-from quorate.builtin.cluster.families import BROKERS, GROUP, LIVENESS, broker_key, life_key
+from quorate.builtin.cluster.families import BROKERS, GROUP, LIVENESS
 from quorate.plugin import (
     Access,
     NodeApi,
@@ -32,7 +32,7 @@ def list_brokers(reader: Reader, query: pb.ListBrokers) -> Iterator[pb.Broker]:
     wanted = min(query.limit or LONGEST_LIST, LONGEST_LIST)
     start, end = keys.prefix()
     if query.after_name:
-        start = keys.successor(broker_key(query.after_name))
+        start = keys.successor(keys.pack(query.after_name))
     brokers = (pb.Broker.FromString(row.value) for row in reader.scan(BROKERS, start, end))
     yield from islice((broker for broker in brokers if _fits(broker, query)), wanted)
 
@@ -122,7 +122,7 @@ BROKER: Final = Resource(
         "Expire": Verb(
             apply_all=apply.expire,
             message=pb.ExpireBrokers,
-            examples=(life_key("broker-1", 4), life_key("broker-2", 3)),
+            examples=(keys.pack("broker-1", 4), keys.pack("broker-2", 3)),
         ),
     },
 )

@@ -6,7 +6,6 @@ from collections.abc import Sequence
 
 from quorate.builtin.cluster import brokers
 from quorate.builtin.cluster.coordinators import resource as coordinators
-from quorate.builtin.cluster.coordinators.controllers import MOVING
 from quorate.builtin.cluster.coordinators.rows import ASSIGNMENTS
 from quorate.builtin.cluster.families import GROUP
 from quorate.plugin import ColumnFamily, Declaration, Extension, ExtensionPoint, hookimpl
@@ -19,7 +18,7 @@ def quorate_declarations() -> Sequence[Declaration]:
         *(brokers.BROKER, coordinators.COORDINATOR),
         ColumnFamily(name=ASSIGNMENTS, group=GROUP),
         *(brokers.LIST, *coordinators.QUERIES),
-        *(brokers.LIFE, MOVING),
+        *(brokers.LIFE, coordinators.MOVING),
         ExtensionPoint(name="cluster.console_pages", type=ConsolePage),
         # The group of the menu by the name of a plugin, of a family or of a page.
         ExtensionPoint(name="cluster.console_groups", type=str),

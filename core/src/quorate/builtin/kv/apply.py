@@ -6,7 +6,9 @@ All checks come before the first write: a refused item of a batch writes nothing
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import lru_cache
 from struct import Struct
-from typing import Final, TypeVar
+from typing import Any, Final, TypeVar
+
+from google.protobuf.message import Message
 
 from quorate.builtin.kv.families import PAIRS, TTL, quoted
 from quorate.plugin import Rejected, Row, Txn
@@ -96,19 +98,9 @@ def delete_pair(txn: Txn, command: pb.DeletePair) -> pb.DeletePairReply:
     return pb.DeletePairReply(deleted=row is not None)
 
 
-def delete_pairs(txn: Txn, command: pb.DeletePairs) -> BatchReply:
-    """Delete many pairs."""
-    return answer_each(txn, command.pairs, delete_pair)
-
-
 def touch_pair(txn: Txn, command: pb.TouchPair) -> pb.TouchPairReply:
     """Renew a pair's time to live: its deadline alone moves, and watches see no event."""
     return pb.TouchPairReply(expires_at_ms=_renew(txn, command.key, _renewable(txn, command)))
-
-
-def touch_pairs(txn: Txn, command: pb.TouchPairs) -> BatchReply:
-    """Renew the time to live of many pairs."""
-    return answer_each(txn, command.pairs, touch_pair)
 
 
 def commit_pairs(txn: Txn, command: pb.CommitPairs) -> pb.CommitPairsReply:
@@ -120,9 +112,14 @@ def commit_pairs(txn: Txn, command: pb.CommitPairs) -> pb.CommitPairsReply:
     return pb.CommitPairsReply(revision=txn.revision)
 
 
-def commit_pairs_batch(txn: Txn, command: pb.CommitPairsBatch) -> BatchReply:
-    """Apply many transactions, one after the other; each is refused on its own."""
-    return answer_each(txn, command.transactions, commit_pairs)
+def _each(field: str, apply: Callable[[Txn, Any], Message]) -> Callable[[Txn, Any], BatchReply]:
+    """Return the handler of a batch: its items are applied one after the other, each on its own."""
+    return lambda txn, command: answer_each(txn, getattr(command, field), apply)
+
+
+delete_pairs: Final = _each("pairs", delete_pair)
+touch_pairs: Final = _each("pairs", touch_pair)
+commit_pairs_batch: Final = _each("transactions", commit_pairs)
 
 
 def expire_pairs(txn: Txn, command: pb.ExpirePairs) -> BatchReply:

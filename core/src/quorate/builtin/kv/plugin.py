@@ -4,8 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from quorate.builtin.kv import families, fences, service, tables, vocabulary
-from quorate.plugin import Declaration, hookimpl
+from quorate.builtin.kv import families, service, tables, vocabulary
+from quorate.plugin import Declaration, Extension, hookimpl
+from quorate.plugin.advanced import FENCE_NAMES, FenceNames
+
+#: Fences with tokens that callers choose: their names share the space of keys.
+_FENCES = FenceNames(word="", domain="kv", key=lambda name: name)
 
 
 @hookimpl
@@ -17,5 +21,5 @@ def quorate_declarations() -> Sequence[Declaration]:
         families.EXPIRY,
         service.KV,
         tables.EXTENSION,
-        fences.OF_CALLERS,
+        Extension(point=FENCE_NAMES, name="kv.callers", value=_FENCES),
     ]

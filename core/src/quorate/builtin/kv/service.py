@@ -5,8 +5,8 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
-from typing import Any, Final, TypeVar
+from collections.abc import AsyncIterator, Awaitable, Sequence
+from typing import Any, Final
 
 from google.protobuf.message import Message
 
@@ -23,18 +23,11 @@ from quorate.builtin.kv.validation import check_key, check_keys, check_list
 from quorate.plugin import Access, Consistency, GrpcService, NodeApi
 from quorate.plugin.advanced import Answers
 from quorate.v1 import kv_pb2, kv_pb2 as pb
-from quorate.v1.batch_pb2 import BatchReply
-
-M = TypeVar("M", bound=Message)
 
 
-def _proposed_as(reply: type[M]) -> Callable[[KvServicer, Message, object], Awaitable[M]]:
-    """Return a method that proposes its request as it is."""
-
-    async def propose(servicer: KvServicer, request: Message, context: object) -> M:
-        return await servicer._node.propose(request, reply)
-
-    return propose
+async def _propose(servicer: KvServicer, request: Message, context: object) -> bytes:
+    """Propose a request as it is, and answer with the reply as it is."""
+    return await servicer._node.propose(request, bytes)
 
 
 class KvServicer:
@@ -43,14 +36,14 @@ class KvServicer:
     def __init__(self, node: NodeApi) -> None:
         self._node: Final = node
 
-    Put = _proposed_as(pb.PutPairReply)
-    PutBatch = _proposed_as(BatchReply)
-    Delete = _proposed_as(pb.DeletePairReply)
-    DeleteBatch = _proposed_as(BatchReply)
-    Touch = _proposed_as(pb.TouchPairReply)
-    TouchBatch = _proposed_as(BatchReply)
-    Commit = _proposed_as(pb.CommitPairsReply)
-    CommitBatch = _proposed_as(BatchReply)
+    Put = _propose
+    PutBatch = _propose
+    Delete = _propose
+    DeleteBatch = _propose
+    Touch = _propose
+    TouchBatch = _propose
+    Commit = _propose
+    CommitBatch = _propose
 
     async def Get(self, request: pb.GetPairRequest, context: object) -> bytes:
         """Read a pair: a GetPairResponse."""

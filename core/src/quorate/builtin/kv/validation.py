@@ -5,7 +5,7 @@ from typing import Final
 
 from quorate.builtin.kv.families import LONGEST_KEY, quoted, shard_of
 from quorate.plugin import Invalid
-from quorate.plugin.checking import check_bytes, check_most
+from quorate.plugin.checking import check_bytes, check_each, check_most
 from quorate.v1 import kv_pb2 as pb
 
 #: Ten years: a deadline must fit into 64 bits, and a longer life needs no end.
@@ -85,8 +85,7 @@ def check_commit(command: pb.CommitPairs, path: str = "") -> None:
 
 def check_commits(command: pb.CommitPairsBatch) -> None:
     """Refuse a batch with an invalid transaction, and name the transaction."""
-    for position, transaction in enumerate(command.transactions):
-        check_commit(transaction, f"transactions[{position}].")
+    check_each("transactions", command.transactions, check_commit)
 
 
 def check_keys(keys: Sequence[bytes]) -> None:

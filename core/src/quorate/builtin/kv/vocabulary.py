@@ -1,13 +1,13 @@
 """The commands, routes and queries of pairs: all that a client needs of the domain."""
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from operator import attrgetter
 from typing import Any, Final
 
-from google.protobuf.message import Message
-
 from quorate.builtin.kv import apply, queries
 from quorate.builtin.kv.families import GROUP, shard_of
+from quorate.builtin.kv.putting import Puts
 from quorate.builtin.kv.validation import (
     check_all_named,
     check_commit,
@@ -21,14 +21,9 @@ from quorate.plugin.access import Place
 from quorate.v1 import kv_pb2 as pb
 
 
-def _shard_of_operation(operation: pb.PairOperation) -> bytes:
-    kind = operation.WhichOneof("operation")
-    return shard_of(getattr(operation, kind).key) if kind is not None else b""
-
-
 def _shard_of_commit(command: pb.CommitPairs) -> bytes:
     """Return the shard key that all keys of a transaction have."""
-    return _shard_of_operation(command.operations[0]) if command.operations else b""
+    return next(map(shard_of, _keys_of_commit(command)), b"")
 
 
 def _key_of(pair: pb.PutPair | pb.TouchPair | pb.DeletePair) -> Sequence[bytes]:
@@ -36,7 +31,8 @@ def _key_of(pair: pb.PutPair | pb.TouchPair | pb.DeletePair) -> Sequence[bytes]:
 
 
 def _keys_of_commit(command: pb.CommitPairs) -> Sequence[bytes]:
-    return [getattr(each, each.WhichOneof("operation")).key for each in command.operations]
+    kinds = ((each, each.WhichOneof("operation")) for each in command.operations)
+    return [getattr(each, kind).key for each, kind in kinds if kind is not None]
 
 
 _PUT: Final = pb.PutPair(key=b"brokers/1", value=b"idle")
@@ -66,84 +62,62 @@ def _shard_of(pair: pb.PutPair | pb.TouchPair | pb.DeletePair) -> bytes:
 
 def _touched(command: pb.CommitPairs) -> Iterator[Place]:
     """Yield all keys of a transaction, also the compared ones: a comparison reveals its pair."""
-    for comparison in command.comparisons:
-        yield "", comparison.key
-    for operation in command.operations:
-        if (kind := operation.WhichOneof("operation")) is not None:
-            yield "", getattr(operation, kind).key
+    compared = (each.key for each in command.comparisons)
+    yield from (("", key) for key in (*compared, *_keys_of_commit(command)))
 
 
 _WRITE: Final = Access(right="write", key="key")
 _COMMITS: Final = Access(right="write", places=_touched)
 
 
-def _single(
-    message: type[Message], apply: Any, shard_key: Any, validate: Any, *examples: Message
-) -> Any:
+def _public(message: Any, apply: Any, validate: Any, *examples: Any, field: str = "") -> Any:
+    """Return a public command: of an item, or of the items in a field.
+
+    A command of many pairs names each key once.
+    """
+    commits = message in (pb.CommitPairs, pb.CommitPairsBatch)
+    shard_key: Any = _shard_of_commit if commits else _shard_of
+    key = None if commits else attrgetter("key")
     return Command(
         message=message,
         group=GROUP,
         apply=apply,
-        shard_key=shard_key,
-        keys=_keys_of_commit if message is pb.CommitPairs else _key_of,
+        shard_key=None if field else shard_key,
+        items=Items.of(field, shard_key=shard_key, key=key) if field else None,
+        keys=_keys_of_commit if commits else _key_of,
         validate=validate,
         public=True,
-        access=_COMMITS if message is pb.CommitPairs else _WRITE,
-        examples=examples,
+        access=_COMMITS if commits else _WRITE,
+        examples=(message(**{field: examples}),) if field else examples,
     )
 
 
-def _batch(
-    message: Any, apply: Any, field: str, shard_key: Any, validate: Any, *examples: Any
-) -> Any:
-    """Return a command of many items; one of pairs names each key once."""
-    return Command(
-        message=message,
-        group=GROUP,
-        apply=apply,
-        items=Items.of(
-            field, shard_key=shard_key, key=attrgetter("key") if field == "pairs" else None
-        ),
-        keys=_keys_of_commit if field == "transactions" else _key_of,
-        validate=validate,
-        public=True,
-        access=_WRITE if field == "pairs" else _COMMITS,
-        examples=(message(**{field: examples}),),
-    )
-
+_TOUCHES: Final = (pb.TouchPair(key=b"brokers/1"), _TOUCH)
+_DELETES: Final = (_DELETE, pb.DeletePair(key=b"brokers/9"))
+_TRANSACTIONS: Final = (_COMMIT, _RENEWAL)
+_PUTS: Final = _public(
+    pb.PutPairs, apply.put_pairs, check_puts, _LEASE, _PUT, _ABSENT, field="pairs"
+)
+_USUAL: Final = pb.PutPairs(pairs=[_PUT, pb.PutPair(key=b"jobs/3", value=b"open")])
 
 COMMANDS: Final[Sequence[Command[Any]]] = (
-    _single(pb.PutPair, apply.put_pair, _shard_of, check_put, _PUT, _LEASE, _ABSENT),
-    _batch(pb.PutPairs, apply.put_pairs, "pairs", _shard_of, check_puts, _LEASE, _PUT, _ABSENT),
-    _single(pb.TouchPair, apply.touch_pair, _shard_of, check_named, _TOUCH),
-    _batch(
-        pb.TouchPairs,
-        apply.touch_pairs,
-        "pairs",
-        _shard_of,
-        check_all_named,
-        pb.TouchPair(key=b"brokers/1"),
-        _TOUCH,
+    _public(pb.PutPair, apply.put_pair, check_put, _PUT, _LEASE, _ABSENT),
+    replace(
+        _PUTS,
+        items=replace(_PUTS.items, read=Puts.usual),
+        examples=(*_PUTS.examples, _USUAL),
     ),
-    _single(pb.DeletePair, apply.delete_pair, _shard_of, check_named, _DELETE),
-    _batch(
-        pb.DeletePairs,
-        apply.delete_pairs,
-        "pairs",
-        _shard_of,
-        check_all_named,
-        _DELETE,
-        pb.DeletePair(key=b"brokers/9"),
-    ),
-    _single(pb.CommitPairs, apply.commit_pairs, _shard_of_commit, check_commit, _COMMIT, _RENEWAL),
-    _batch(
+    _public(pb.TouchPair, apply.touch_pair, check_named, _TOUCH),
+    _public(pb.TouchPairs, apply.touch_pairs, check_all_named, *_TOUCHES, field="pairs"),
+    _public(pb.DeletePair, apply.delete_pair, check_named, _DELETE),
+    _public(pb.DeletePairs, apply.delete_pairs, check_all_named, *_DELETES, field="pairs"),
+    _public(pb.CommitPairs, apply.commit_pairs, check_commit, *_TRANSACTIONS),
+    _public(
         pb.CommitPairsBatch,
         apply.commit_pairs_batch,
-        "transactions",
-        _shard_of_commit,
         check_commits,
-        _COMMIT,
-        _RENEWAL,
+        *_TRANSACTIONS,
+        field="transactions",
     ),
     Command(
         message=pb.ExpirePairs,

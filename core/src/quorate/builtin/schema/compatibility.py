@@ -69,7 +69,7 @@ def _avro(reader: bytes, writer: bytes) -> Iterator[str]:
 def _json(reader: bytes, writer: bytes) -> Iterator[str]:
     try:
         yield from json_reading.obstacles(json.loads(reader), json.loads(writer))
-    except (ValueError, RecursionError) as error:
+    except (TypeError, ValueError, RecursionError) as error:
         raise UnreadableDefinitionError(f"it is not a JSON Schema: {error}") from None
 
 

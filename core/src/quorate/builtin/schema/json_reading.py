@@ -7,6 +7,7 @@ is not known here must be the same in both.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from operator import gt, lt
 from typing import Any, Final
 
 #: They describe a value, and forbid none.
@@ -67,9 +68,9 @@ class _Comparison:
             written = _values(writer)
             if written is None or any(each not in values for each in written):
                 yield f"the values at {at} are fewer"
-        for names, narrower in ((_LEAST, _above), (_MOST, _below)):
+        for names, narrower in ((_LEAST, gt), (_MOST, lt)):
             for name in names:
-                if name in reader and narrower(reader[name], writer.get(name)):
+                if name in reader and (name not in writer or narrower(reader[name], writer[name])):
                     yield f"{name} at {at} is narrower"
 
     def _of_choices(self, reader: Any, writer: Any, at: str, depth: int) -> Iterator[str]:
@@ -88,7 +89,9 @@ class _Comparison:
 
     def _of_members(self, reader: Any, writer: Any, at: str, depth: int) -> Iterator[str]:
         added = set(reader.get("required", ())) - set(writer.get("required", ()))
-        known, given = _members(reader, at), _members(writer, at)
+        known, given = (each.get("properties", {}) for each in (reader, writer))
+        if not (isinstance(known, dict) and isinstance(given, dict)):
+            raise ValueError(f"properties at {at} is no object")
         for name in sorted(added):
             if not (isinstance(known.get(name), dict) and "default" in known[name]):
                 yield f"{name} at {at} is required"
@@ -163,22 +166,7 @@ def _values(schema: Mapping[str, Any]) -> list[Any] | None:
     return found if isinstance(found, list) else None
 
 
-def _members(schema: Mapping[str, Any], at: str) -> Mapping[str, Any]:
-    found = schema.get("properties", {})
-    if not isinstance(found, dict):
-        raise ValueError(f"properties at {at} is no object")
-    return found
-
-
 def _list(found: Any, at: str) -> list[Any]:
     if not isinstance(found, list):
         raise ValueError(f"{at} is no list")
     return found
-
-
-def _above(read: Any, written: Any) -> bool:
-    return written is None or bool(read > written)
-
-
-def _below(read: Any, written: Any) -> bool:
-    return written is None or bool(read < written)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
+from copy import deepcopy
 from typing import TypeVar
 
 from quorate.builtin.schema.compatibility import UNCHECKED, UnreadableDefinitionError, difference
@@ -19,8 +20,7 @@ async def judge(node: NodeApi, _: Caller, command: C) -> C:
 
     A verdict that a client sends is dropped.
     """
-    judged = type(command)()
-    judged.CopyFrom(command)
+    judged = deepcopy(command)
     items: Sequence[_Item] = judged.schemas
     for item in items:
         item.ClearField("verdict")

@@ -103,7 +103,7 @@ class SchemaReads:
     async def List(self, request: pb.ListSchemas, context: object) -> pb.SchemaPage:
         """List a page of schemas."""
         check_list(request)
-        [page] = [page async for page in self._node.query(request, pb.SchemaPage)]
+        [page] = (await self._node.read(request, pb.SchemaPage)).rows
         return page
 
     async def ListBindings(
@@ -111,7 +111,7 @@ class SchemaReads:
     ) -> pb.SchemaBindingPage:
         """List a page of bindings."""
         check_list_bindings(request)
-        [page] = [page async for page in self._node.query(request, pb.SchemaBindingPage)]
+        [page] = (await self._node.read(request, pb.SchemaBindingPage)).rows
         return page
 
 

@@ -1,5 +1,6 @@
 """Quotas, and the usage measured against them: rows that every node keeps at hand."""
 
+from functools import partial
 from typing import Final
 
 from quorate.plugin import Access, Admission, Invalid, Resource, Serving, Txn, Verb, View, keys
@@ -69,10 +70,6 @@ QUOTAS: Final[Resource[pb.Quota]] = Resource(
 )
 
 
-def _check_shard(field: str, shard: str) -> None:
-    check_text(field, shard, LONGEST_NAME)
-
-
 USAGES: Final[Resource[pb.TenantUsage]] = Resource(
     family=USAGE_FAMILY,
     row=pb.TenantUsage,
@@ -80,7 +77,7 @@ USAGES: Final[Resource[pb.TenantUsage]] = Resource(
     serving=Serving(methods=("ListUsages",), lookups=LARGEST_PAGE),
     key=("tenant", "shard"),
     view=View(noun="tenant usage"),
-    check_key={"shard": _check_shard},
+    check_key={"shard": partial(check_text, longest=LONGEST_NAME)},
     verbs={
         "Report": Verb(
             apply=report,

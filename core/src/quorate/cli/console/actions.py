@@ -36,67 +36,44 @@ _CONFIRMATION: Final = "confirmation"
 _NOW: Final = "now"
 _STATUS: Final = "/quorate.v1.AuthService/Status"
 
+
+def _action(title: str, command: str, plan: str = "") -> ConsoleAction:
+    return ConsoleAction(title=title, command=command.split(), plan=plan.split())
+
+
 #: The actions on the cluster itself, of no plugin.
 OF_CLUSTER: Final[Mapping[str, ConsoleAction]] = {
-    "drain": ConsoleAction(
-        title="Drain a node",
-        command=("node", "drain", "--no-wait", "{node}"),
-        plan=("node", "drain", "--dry-run", "{node}"),
+    "drain": _action("Drain a node", "node drain --no-wait {node}", "node drain --dry-run {node}"),
+    "undrain": _action("Accept replicas on a node again", "node undrain {node}", "node list"),
+    "transfer": _action(
+        "Transfer the leadership of a shard", "member transfer {shard} {node}", "shard get {shard}"
     ),
-    "undrain": ConsoleAction(
-        title="Accept replicas on a node again",
-        command=("node", "undrain", "{node}"),
-        plan=("node", "list"),
+    "move": _action(
+        "Move a replica",
+        "shard move --no-wait {shard} {node} {target}",
+        "shard move --dry-run {shard} {node} {target}",
     ),
-    "transfer": ConsoleAction(
-        title="Transfer the leadership of a shard",
-        command=("member", "transfer", "{shard}", "{node}"),
-        plan=("shard", "get", "{shard}"),
+    "split": _action(
+        "Split a shard",
+        "shard split --no-wait --into={into} {shard}",
+        "shard split --dry-run --into={into} {shard}",
     ),
-    "move": ConsoleAction(
-        title="Move a replica",
-        command=("shard", "move", "--no-wait", "{shard}", "{node}", "{target}"),
-        plan=("shard", "move", "--dry-run", "{shard}", "{node}", "{target}"),
+    "cancel-split": _action("Cancel a split", "shard split --cancel {shard}", "shard list"),
+    "pause": _action("Pause a controller", "controller pause {controller}"),
+    "resume": _action("Resume a controller", "controller resume {controller}"),
+    "pause-moves": _action(
+        "Pause moves of replicas", "controller pause core.placement", "shard balance --dry-run"
     ),
-    "split": ConsoleAction(
-        title="Split a shard",
-        command=("shard", "split", "--no-wait", "--into={into}", "{shard}"),
-        plan=("shard", "split", "--dry-run", "--into={into}", "{shard}"),
+    "resume-moves": _action(
+        "Resume moves of replicas", "controller resume core.placement", "shard balance --dry-run"
     ),
-    "cancel-split": ConsoleAction(
-        title="Cancel a split",
-        command=("shard", "split", "--cancel", "{shard}"),
-        plan=("shard", "list"),
+    "change": _action(
+        "Change a quota",
+        "tenant quota update --rows={rows} --bytes={bytes} --commands-per-s={commands_per_s} "
+        "{kind} {name}",
+        "tenant quota get {kind} {name}",
     ),
-    "pause": ConsoleAction(
-        title="Pause a controller", command=("controller", "pause", "{controller}")
-    ),
-    "resume": ConsoleAction(
-        title="Resume a controller", command=("controller", "resume", "{controller}")
-    ),
-    "pause-moves": ConsoleAction(
-        title="Pause moves of replicas",
-        command=("controller", "pause", "core.placement"),
-        plan=("shard", "balance", "--dry-run"),
-    ),
-    "resume-moves": ConsoleAction(
-        title="Resume moves of replicas",
-        command=("controller", "resume", "core.placement"),
-        plan=("shard", "balance", "--dry-run"),
-    ),
-    "change": ConsoleAction(
-        title="Change a quota",
-        command=(
-            *("tenant", "quota", "update", "--rows={rows}", "--bytes={bytes}"),
-            *("--commands-per-s={commands_per_s}", "{kind}", "{name}"),
-        ),
-        plan=("tenant", "quota", "get", "{kind}", "{name}"),
-    ),
-    "finish-upgrade": ConsoleAction(
-        title="Finish an upgrade",
-        command=("upgrade", "finish", "--yes"),
-        plan=("upgrade", "check"),
-    ),
+    "finish-upgrade": _action("Finish an upgrade", "upgrade finish --yes", "upgrade check"),
 }
 
 
@@ -149,7 +126,6 @@ class Actions:
         return self.offered(rows, *verbs)
 
     def _of(self, verbs: Iterable[str]) -> list[tuple[str, str, ConsoleAction]]:
-        """Return the verbs, paths and actions of the existing actions among these."""
         paths = {each.rpartition("/")[2]: f"actions/{each}" for each in verbs}
         return [
             (verb, path, self._actions[path])
@@ -177,7 +153,7 @@ class Actions:
                 "Every client that reaches this node could act here: the console offers no actions"
                 " until the cluster authenticates callers. See quorate auth enable."
             )
-            return Page(title=action.title, tables=[], head=note(text), renewed=False)
+            return Page(title=action.title, head=note(text), renewed=False)
         if request.form is None:
             return self._plan(client, action, path, request, found.caller)
         return self._done(client, action, path, request, found.caller)
@@ -193,7 +169,7 @@ class Actions:
         if asked:
             head += form(asked, required=words.arguments, button="Show what it does")
         if not all(values[name] for name in words.arguments):
-            return Page(title=action.title, tables=[], head=head, renewed=False)
+            return Page(title=action.title, head=head, renewed=False)
         tables: list[tuple[str, Sequence[Row]]] = []
         if action.plan:
             plan = Words(action.plan).of(values)
@@ -218,9 +194,7 @@ class Actions:
         if not self._confirmed(given.get(_CONFIRMATION, ""), request.password, path, values):
             text = "Nothing was done: this page is too old, or was confirmed before."
             again = anchor(Link("Look at it again", path, values))
-            return Page(
-                title=action.title, tables=[], head=note(text) + f"<p>{again}</p>", renewed=False
-            )
+            return Page(title=action.title, head=note(text) + f"<p>{again}</p>", renewed=False)
         command = words.of(values)
         shown = one_line(line_of(command).encode())
         _log.info("console: %s at %s runs %s", caller, request.address, shown)
@@ -249,13 +223,8 @@ class Actions:
     ) -> bool:
         with self._lock:
             shown = self._shown.pop(confirmation, None)
-        if shown is None or shown.until_s < time.monotonic():
-            return False
-        return (shown.password, shown.path, shown.values) == (
-            password,
-            path,
-            tuple(sorted(values.items())),
-        )
+        asked = (password, path, tuple(sorted(values.items())))
+        return shown is not None and shown.until_s >= time.monotonic() and shown[:3] == asked
 
 
 def _values(words: Words, query: Mapping[str, str]) -> dict[str, str]:
@@ -266,7 +235,6 @@ def _values(words: Words, query: Mapping[str, str]) -> dict[str, str]:
 
 
 def _link(verb: str, path: str, action: ConsoleAction, row: Row) -> Link:
-    """Return a link to the page of an action, filled in with the columns of a row."""
     words = Words(action.command)
     named = {name: plain(row[name]) for name in words.names if row.get(name)}
     return Link(verb.replace("-", " "), path, named)

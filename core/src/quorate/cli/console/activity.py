@@ -135,12 +135,12 @@ def changes(client: Client, query: Mapping[str, str]) -> Page:
     title = "Changes of a row"
     if not (family and key):
         text = "The key is text, a JSON array of its parts, or hex digits with yes for hex."
-        return Page(title=title, tables=[], head=head + note(text))
+        return Page(title=title, head=head + note(text))
     try:
         work = facts_of(client.asynchronous, family_of(family), key_of(key, bool(in_hex)), _CHANGES)
         found = client.thread.run(work)
     except Failure as failure:
-        return Page(title=title, tables=[], head=head + note(str(failure)))
+        return Page(title=title, head=head + note(str(failure)))
     rows, deadlines = found.pop("changes"), found.pop("deadlines")
     told = [{"what": name, "": value} for name, value in found.items() if value != ""]
     tables = [("The row", told), ("Deadlines", deadlines), ("Changes", rows)]

@@ -9,8 +9,7 @@ from html import escape
 from typing import TYPE_CHECKING, Any, Final
 
 from quorate.cli.console.actions import Actions
-from quorate.cli.console.html import Bad, Link, Moment, Page, Share, Strong, Trend, anchor, note
-from quorate.cli.console.samples import (
+from quorate.cli.console.charts import (
     RANGES,
     Samples,
     charts,
@@ -20,9 +19,10 @@ from quorate.cli.console.samples import (
     ranges,
     samples_of,
 )
+from quorate.cli.console.html import Bad, Link, Moment, Page, Share, Strong, Trend, anchor, note
 from quorate.cli.console.words import titled
 from quorate.cli.doctor import NAMES, Finding, gather, of_cluster
-from quorate.cli.placements import placement
+from quorate.cli.reshaping import placement
 from quorate.cli.samples import samples_in, texts_of
 from quorate.cli.status import ClusterView, view_of
 from quorate.cli.statuses import (
@@ -101,20 +101,16 @@ class Cluster:
 
     def _nodes(self, view: ClusterView, samples: Samples) -> list[Row]:
         disks = {node: (used, size) for node, used, size in disk_rows(samples)}
-        rows: list[Row] = []
-        for row in view.rows["nodes"]:
-            name = str(row["node"])
-            used, size = disks.get(name, (0, 0))
-            rows.append(
-                {
-                    "node": Link(name, f"nodes/{name}"),
-                    "state": row["state"] if row["state"] == "ready" else Bad(row["state"]),
-                    "disk_gb": _disk(used, size),
-                    **{each: row[each] for each in ("hosts", "leads", "machine", "version")},
-                    "address": row["address"],
-                }
-            )
-        return rows
+        others = ("hosts", "leads", "machine", "version", "address")
+        return [
+            {
+                "node": Link(name := str(row["node"]), f"nodes/{name}"),
+                "state": row["state"] if row["state"] == "ready" else Bad(row["state"]),
+                "disk_gb": _disk(*disks.get(name, (0, 0))),
+                **{each: row[each] for each in others},
+            }
+            for row in view.rows["nodes"]
+        ]
 
     def map(self, client: Client) -> Page:
         """Show the nodes by their zones, each with the replicas that it holds."""
@@ -130,7 +126,7 @@ class Cluster:
             for zone, nodes in sorted(zones.items())
         )
         text = "A shard with a thick border is led by that node; one in red is behind."
-        return Page(title="Map", tables=[], lead=note(text) + lead)
+        return Page(title="Map", lead=note(text) + lead)
 
     def _on_map(self, row: Row, view: ClusterView) -> str:
         node, well = str(row["node"]), row["state"] == "ready"
@@ -325,26 +321,25 @@ class Cluster:
         nodes = [each.node for each in client.topology().nodes]
         uses = quota_rows(client.asynchronous, nodes, OutcomeUnknownError, UnavailableError)
         rows = [
-            (float(row["used"]) / row["limit"] if row["limit"] else 0.0, row)
-            for row in client.thread.run(uses)
-        ]
-        rows.sort(key=lambda each: -each[0])
-        offered = self._actions.offered([row for _, row in rows], "change")
-        shown = [
             {
-                "kind": row["kind"],
-                "name": Bad(row["name"]) if full > FULL else row["name"],
-                "quota": row["quota"],
-                "node": row["node"],
+                **{each: row[each] for each in ("kind", "name", "quota", "node")},
                 "used": Share(row["used"], row["limit"]),
                 "refused": row["refused"],
-                **({"do": more["do"]} if "do" in more else {}),
             }
-            for (full, row), more in zip(rows, offered, strict=True)
+            for row in client.thread.run(uses)
+        ]
+        rows.sort(key=lambda row: _full(row["used"]), reverse=True)
+        shown = [
+            {**row, "name": Bad(row["name"]) if _full(row["used"]) > FULL else row["name"]}
+            for row in self._actions.offered(rows, "change")
         ]
         text = "No tenant and no user has a quota."
         how = "<p><code>quorate tenant quota put --help</code> tells how to set one.</p>"
         return Page(title="Quotas in use", tables=[("", shown)], empty=note(text) + how)
+
+
+def _full(share: Any) -> float:
+    return share.used / share.of if share.of else 0.0
 
 
 def _disk(used: int, size: int) -> object:
@@ -356,7 +351,6 @@ def _disk(used: int, size: int) -> object:
 
 
 def _verdict(view: ClusterView, findings: int) -> str:
-    """Say in a sentence whether the cluster is well."""
     nodes, shards = view.rows["nodes"], view.rows["shards"]
     ready = sum(row["state"] == "ready" for row in nodes)
     led = sum(row["leader"] is not None for row in shards)

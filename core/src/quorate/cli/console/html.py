@@ -83,12 +83,11 @@ class Moment:
 class Page:
     """A page; its part above the tables is not refreshed while it is open."""
 
-    #: Whether the rest is.
-    renewed: bool = True
-
     title: str
-    tables: Sequence[tuple[str, Sequence[Mapping[str, object]]]]
+    tables: Sequence[tuple[str, Sequence[Mapping[str, object]]]] = ()
     head: str = ""
+    #: Whether the rest is refreshed.
+    renewed: bool = True
     #: Refreshed, above and below the tables.
     lead: str = ""
     foot: str = ""
@@ -153,14 +152,15 @@ def anchor(link: Link, *, current: bool = False) -> str:
 
 def cell(name: str, value: object) -> str:
     """Return a cell of a table."""
-    bad = isinstance(value, Bad)
-    kind = "bad" if bad else "number" if isinstance(value, (int, float)) else ""
-    if isinstance(value, bool):
-        kind = ""
-    if isinstance(value, Links):
-        kind = "links"
-    if not kind and _is_short(value):
-        kind = "short"
+    match value:
+        case Bad():
+            kind = "bad"
+        case Links():
+            kind = "links"
+        case int() | float() if not isinstance(value, bool):
+            kind = "number"
+        case _:
+            kind = "short" if _is_short(value) else ""
     return f"<td{f' class={kind}' if kind else ''}>{_shown(name, value)}</td>"
 
 

@@ -73,7 +73,6 @@ def _header(frame: Frame) -> str:
 
 
 def _sign(page: Page) -> str:
-    """Return the place where a page says whether it is of now."""
     if not page.renewed:
         return ""
     text = "This page shows the moment at which it was loaded: without scripts it is not renewed."

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from itertools import accumulate
 from typing import TYPE_CHECKING, Final
 
@@ -36,8 +37,8 @@ def pairs(client: Client, query: Mapping[str, str]) -> Page:
         prefix = bytes.fromhex(shown) if in_hex else shown.encode()
         start = bytes.fromhex(query.get(_PAGE, ""))
     except ValueError:
-        return Page(title="Pairs", tables=[], head=note("There is no such page of pairs."))
-    level = _Level(client, prefix, stale=bool(query.get(STALE)))
+        return Page(title="Pairs", head=note("There is no such page of pairs."))
+    level = _Level(client, prefix, bool(query.get(STALE)))
     rows = [*level.read(start)]
     foot = ""
     if level.more:
@@ -61,18 +62,17 @@ def link_to(prefix: bytes, text: str = "") -> Link:
     return Link(text or shown, _PATH, {"prefix": shown} if shown else None)
 
 
+@dataclass(eq=False)
 class _Level:
     """The keys with a prefix, up to their next slash."""
 
-    def __init__(self, client: Client, prefix: bytes, *, stale: bool) -> None:
-        self._client: Final = client
-        self._prefix: Final = prefix
-        self._stale: Final = stale
-        #: Where the next page begins; empty: there is none.
-        self.more = b""
+    _client: Client
+    _prefix: bytes
+    _stale: bool
+    #: Where the next page begins; empty: there is none.
+    more: bytes = b""
 
     def read(self, start: bytes) -> Iterator[Mapping[str, object]]:
-        """Yield the rows of the page that begins at a key."""
         self.more = start
         count = below = 0
         folder = b""

@@ -16,7 +16,7 @@ _BACK: Final = f"<p>{anchor(Link('Back to the overview', ''))}</p>"
 def no_page(path: str) -> Page:
     """Return the page of an address at which nothing is."""
     text = f"Nothing is at {path[:80]}: it was deleted, or the address is mistyped."
-    return Page(title="There is no such page", tables=[], head=note(text) + _BACK, renewed=False)
+    return Page(title="There is no such page", head=note(text) + _BACK, renewed=False)
 
 
 def unanswered(
@@ -42,7 +42,7 @@ def unanswered(
         )
     items = "".join(f"<li>{anchor(each)}</li>" for each in ways)
     lead = f"{note(str(error))}{note(known)}{note(unknown)}<ul>{items}</ul>"
-    return Page(title="The cluster does not answer", tables=[], lead=lead)
+    return Page(title="The cluster does not answer", lead=lead)
 
 
 def unknown_caller(error: Exception, *, given: bool) -> Page:
@@ -62,7 +62,7 @@ def unknown_caller(error: Exception, *, given: bool) -> Page:
         "<p><code>quorate auth token create USER --file FILE</code></p>"
         f"{note('Until then nothing is shown, and nothing was changed.')}{_BACK}"
     )
-    return Page(title="Who are you?", tables=[], lead=lead, renewed=False)
+    return Page(title="Who are you?", lead=lead, renewed=False)
 
 
 def old_note(query: Mapping[str, str]) -> str:

@@ -55,7 +55,7 @@ class RowPages:
         """Show a page of the rows that a query asks for."""
         binding, title = bind(resource), title_of(resource)
         if "List" not in binding.asked:
-            return Page(title=title, tables=[], head=note("They are not listed."))
+            return Page(title=title, head=note("They are not listed."))
         fields = _fields(binding)
         head = form(
             {name: query.get(name, "") for name in fields},
@@ -68,7 +68,7 @@ class RowPages:
         try:
             rows, token = self.rows(client, binding, given, ROWS, query.get(_PAGE, ""))
         except ValueError as error:
-            return Page(title=title, tables=[], head=head + note(str(error)))
+            return Page(title=title, head=head + note(str(error)))
         except RejectedError as error:
             missing = [each for each in binding.parts[:1] if each in fields and not query.get(each)]
             if error.code != "INVALID_ARGUMENT" or not missing:
@@ -101,7 +101,8 @@ class RowPages:
         if paged:
             request.page_size = most
             if page:
-                request.page_token = _token(request, page)
+                is_bytes = isinstance(request.page_token, bytes)
+                request.page_token = bytes.fromhex(page) if is_bytes else page
         path = f"/{binding.resource.service.full_name}/{read.method}"
         found: Any = client.call(path, request, read.response, read=True)
         rows = [self._row(binding, each) for each in islice(getattr(found, read.rows.name), most)]
@@ -120,7 +121,7 @@ class RowPages:
         if found is None:
             text = f"There is no {binding.noun} {name}: it was deleted, or never created."
             back = anchor(Link(f"All {title_of(binding.resource)}", kind.path))
-            return Page(title=title, tables=[], head=note(text) + f"<p>{back}</p>")
+            return Page(title=title, head=note(text) + f"<p>{back}</p>")
         shown = dict(self._row(binding, found, own=True))
         changes = shown.pop("", None)
         facts = [{"what": titled(each), "value": value} for each, value in shown.items()]
@@ -179,7 +180,6 @@ class RowPages:
     def _empty(
         self, binding: Binding, title: str, query: Mapping[str, str], fields: Mapping[str, Any]
     ) -> str:
-        """Say what would be here, and how to get it."""
         missing = [name for name in binding.parts[:1] if name in fields and not query.get(name)]
         if missing:
             kind = next(
@@ -205,9 +205,11 @@ class RowPages:
 
 
 def _fields(binding: Binding) -> Mapping[str, Any]:
-    """Return the conditions of a list, by their names."""
-    request = binding.asked["List"][0].request
-    return {each.name: each for each in request.DESCRIPTOR.fields if _is_plain(each)}
+    return {
+        each.name: each
+        for each in binding.asked["List"][0].request.DESCRIPTOR.fields
+        if each.name not in PAGING and each.message_type is None and not is_repeated(each)
+    }
 
 
 def _choices(field: Any) -> Sequence[str]:
@@ -228,14 +230,6 @@ def _field(descriptor: Any, path: str) -> Any:
     for name in outer:
         descriptor = descriptor.fields_by_name[name].message_type
     return descriptor.fields_by_name[last]
-
-
-def _token(request: Any, text: str) -> Any:
-    return bytes.fromhex(text) if isinstance(request.page_token, bytes) else text
-
-
-def _is_plain(field: Any) -> bool:
-    return field.name not in PAGING and field.message_type is None and not is_repeated(field)
 
 
 def _value(field: Any, text: str) -> Any:

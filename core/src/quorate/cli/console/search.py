@@ -34,7 +34,7 @@ def search(client: Client, references: References, pages: RowPages, text: str) -
     text = text.strip()
     if not text or len(text) > _LONGEST:
         told = "Give the beginning of a key, or the name of a tenant, a client, a topic, a node."
-        return Page(title=title, tables=[], head=note(told), renewed=False)
+        return Page(title=title, head=note(told), renewed=False)
     found = [*_of_cluster(client, text), *_pairs(client, text)]
     tenants, more = _tenants(client, references, pages)
     for kind in references.kinds.values():
@@ -73,7 +73,8 @@ def _tenants(client: Client, references: References, pages: RowPages) -> tuple[S
         rows, more = pages.rows(client, kind.binding, {}, _TENANTS)
     except QuorateError:
         return [], False
-    return [_text(row[kind.binding.parts[0]]) for row in rows], bool(more)
+    names = (row[kind.binding.parts[0]] for row in rows)
+    return [each.text if isinstance(each, Link) else str(each) for each in names], bool(more)
 
 
 def _of_kind(
@@ -113,7 +114,3 @@ def _of_kind(
         if found is not None:
             link = kind.link({binding.parts[0]: text}, text)
             yield {"found": link, "is": title_of(resource)}
-
-
-def _text(value: object) -> str:
-    return value.text if isinstance(value, Link) else str(value)

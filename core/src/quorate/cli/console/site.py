@@ -148,11 +148,11 @@ class ConsoleSite:
                 return self._unknown(error, path, request)
             denied = error.code == "PERMISSION_DENIED"
             status = HTTPStatus.FORBIDDEN if denied else HTTPStatus.BAD_REQUEST
-            page = Page(title="This was refused", tables=[], foot=note(str(error)))
+            page = Page(title="This was refused", foot=note(str(error)))
         except (Failure, InvalidError, click.ClickException, click.Abort) as error:
             status = HTTPStatus.BAD_REQUEST
             text = error.format_message() if isinstance(error, click.ClickException) else str(error)
-            page = Page(title="This was refused", tables=[], foot=note(text), renewed=False)
+            page = Page(title="This was refused", foot=note(text), renewed=False)
         except QuorateError as error:
             status = HTTPStatus.SERVICE_UNAVAILABLE
             page = unanswered(error, self._node, path, request.query, stale=self._lists(path))
@@ -160,7 +160,7 @@ class ConsoleSite:
             _log.exception("the page %s of the console failed", path)
             status = HTTPStatus.INTERNAL_SERVER_ERROR
             text = f"{type(error).__name__}: {error}; the log of this node says where"
-            page = Page(title="This page failed", tables=[], foot=note(text))
+            page = Page(title="This page failed", foot=note(text))
         if request.form is not None:
             # A refresh must not submit the form again.
             page = replace(page, renewed=False)
@@ -225,7 +225,7 @@ class ConsoleSite:
             case ["changes"]:
                 return activity.changes(client, request.query)
             case ["actions"] if self._actions:
-                return Page(title="Actions", tables=[], head=self._actions.links())
+                return Page(title="Actions", head=self._actions.links())
             case ["shards", group, number]:
                 return self._cluster.shard(client, f"{group}/{number}")
             case ["controllers"]:
@@ -312,7 +312,6 @@ class ConsoleSite:
 def _actions(
     pages: Mapping[str, ConsolePage], section: ConsoleSection | None
 ) -> Iterator[tuple[str, ConsoleAction]]:
-    """Yield the actions of a console by their paths."""
     yield from OF_CLUSTER.items()
     if section is not None and section.backup_dir is not None:
         yield "backup", backup_into(section.backup_dir)

@@ -35,6 +35,8 @@ _FEW: Final = 5
 _MOST: Final = 250
 #: The ends of columns whose sum says something.
 _SUMMED: Final = ("_per_s", "bytes", "queued", "rows", "hosts", "leads", "replicas", "open")
+#: The head of a column without a name, for readers of screens.
+_LINKS: Final = '<span class="hidden">Links</span>'
 #: Programs that open CSV compute what begins so.
 _FORMULAS: Final = ("=", "+", "-", "@", "\t", "\r")
 
@@ -45,7 +47,7 @@ def arranged(tables: Tables, query: Mapping[str, str]) -> Tables:
     name, backwards = sort.removeprefix("-"), sort.startswith("-")
     found = []
     for title, rows in tables:
-        kept = [row for row in rows if not find or find in _text_of_row(row).lower()]
+        kept = [row for row in rows if not find or find in _text_of(row)]
         if sort and any(name in row for row in kept):
             kept.sort(key=lambda row: _order(row.get(name)), reverse=backwards)
         found.append((title, kept))
@@ -140,7 +142,7 @@ def _columns(rows: Iterable[Row]) -> Sequence[str]:
 def _head(name: str, query: Mapping[str, str], path: str, *, sorts: bool) -> str:
     text = titled(name)
     if not text or not sorts:
-        return f'<th scope="col">{escape(text) or _hidden("Links")}</th>'
+        return f'<th scope="col">{escape(text) or _LINKS}</th>'
     sort = query.get(SORT, "")
     turned = f"-{name}" if sort == name else name
     order = {name: "ascending", f"-{name}": "descending"}.get(sort)
@@ -148,10 +150,6 @@ def _head(name: str, query: Mapping[str, str], path: str, *, sorts: bool) -> str
     said = f' aria-sort="{order}"' if order else ""
     link = anchor(Link(text + sign, path, {**query, SORT: turned}))
     return f'<th scope="col"{said}>{link}</th>'
-
-
-def _hidden(text: str) -> str:
-    return f'<span class="hidden">{text}</span>'
 
 
 def _totals(rows: Sequence[Row], columns: Sequence[str]) -> str:
@@ -185,8 +183,8 @@ def _order(value: object) -> tuple[int, Any]:
     return (1, text.lower()) if text else (2, "")
 
 
-def _text_of_row(row: Row) -> str:
-    return "\0".join(map(plain, row.values()))
+def _text_of(row: Row) -> str:
+    return "\0".join(map(plain, row.values())).lower()
 
 
 def _safe(text: str) -> str:

@@ -9,6 +9,7 @@ import click
 from quorate.cli.demo.playing import Pace, Part, Play
 from quorate.cli.demo.scene import TENANTS, pairs, scene
 from quorate.cli.failures import ExitCode, failure
+from quorate.cli.options import option
 from quorate.cli.statuses import Silent, Statuses
 from quorate.cli.terminal import Terminal
 from quorate.plugin.console import Demo
@@ -22,17 +23,16 @@ POINT: Final = "cluster.demos"
 
 
 @click.command("demo")
-@click.option(
+@option(
     "--seconds",
-    type=click.FloatRange(0, 86_400),
-    help="Seconds of load once all is made; 0: none. Default: until Ctrl-C.",
+    "Seconds of load once all is made; 0: none. Default: until Ctrl-C.",
+    click.FloatRange(0, 86_400),
 )
-@click.option(
+@option(
     "--rate",
-    type=click.FloatRange(0.1, 100),
-    default=10.0,
-    show_default=True,
-    help="Limit on steps of the load per second; each is a handful of writes.",
+    "Limit on steps of the load per second; each is a handful of writes.",
+    click.FloatRange(0.1, 100),
+    10.0,
 )
 @click.pass_obj
 def command(terminal: Terminal, seconds: float | None, rate: float) -> None:
@@ -97,8 +97,7 @@ def demos_of(plugins: InstalledPlugins) -> dict[str, Demo]:
     """Return the parts of sound plugins by their names."""
     return {
         plugin.plugin.name: each.value
-        for plugin in plugins.declared
-        if plugin.plugin.name not in plugins.broken
+        for plugin in plugins.sound
         for each in plugin.extensions
         if each.point == POINT and isinstance(each.value, Demo)
     }

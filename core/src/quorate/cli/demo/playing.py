@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
 from contextlib import aclosing, suppress
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final, TypeVar
 
 from quorate.client.errors import OutcomeUnknownError, QuorateError, UnavailableError
@@ -48,25 +49,19 @@ class Pace:
         await asyncio.sleep(at - now)
 
 
+@dataclass(eq=False)
 class Play:
     """The parts while they run."""
 
-    def __init__(
-        self,
-        parts: Mapping[str, Part],
-        pace: Pace,
-        tell: Callable[[str, str], None],
-        warn: Callable[[str], None],
-    ) -> None:
-        self._parts: Final = parts
-        self._pace: Final = pace
-        self._tell: Final = tell
-        self._warn: Final = warn
-        #: All parts have made their rows, and the load may begin.
-        self._begun: Final = asyncio.Event()
-        self._making = len(parts)
-        #: The turns of all parts that were taken.
-        self.steps = 0
+    _parts: Mapping[str, Part]
+    _pace: Pace
+    _tell: Callable[[str, str], None]
+    _warn: Callable[[str], None]
+    #: All parts have made their rows, and the load may begin.
+    _begun: asyncio.Event = field(default_factory=asyncio.Event, init=False)
+    _made: int = field(default=0, init=False)
+    #: The turns of all parts that were taken.
+    steps: int = field(default=0, init=False)
 
     async def run(
         self, q: AsyncClient, scene: DemoScene, seconds: float | None, ready: Callable[[], None]
@@ -94,8 +89,8 @@ class Play:
 
         steps, what = await insist(first)
         self._tell(name, what)
-        self._making -= 1
-        if not self._making:
+        self._made += 1
+        if self._made == len(self._parts):
             self._begun.set()
         while True:
             try:

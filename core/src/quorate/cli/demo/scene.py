@@ -55,7 +55,6 @@ async def _tenant(q: AsyncClient, name: str) -> None:
 
 
 async def _broker(q: AsyncClient, held: AsyncExitStack, name: str, number: int) -> Registration:
-    """Register a broker until the stack is closed."""
     return await held.enter_async_context(
         q.brokers.registered(
             name,

@@ -18,30 +18,29 @@ from quorate.cli.dev.nodes import (
     demand_free_ports,
     prepare,
 )
+from quorate.cli.options import DIRECTORY, flag, option
 from quorate.cli.terminal import Terminal
 
 
 @click.group("dev", invoke_without_command=True)
-@click.option(
+@option(
     "--nodes",
-    type=click.IntRange(1, MOST_NODES),
-    help=f"Number of nodes; default: those in the directory, else {DEFAULT_NODES}.",
+    f"Number of nodes; default: those in the directory, else {DEFAULT_NODES}.",
+    click.IntRange(1, MOST_NODES),
 )
-@click.option(
-    "--dir",
-    "directory",
-    type=click.Path(file_okay=False, path_type=Path),
-    default=DEFAULT_DIRECTORY,
-    show_default=True,
-    help="Directory for the nodes' files, logs and data.",
+@option(
+    "--dir directory",
+    "Directory for the nodes' files, logs and data.",
+    DIRECTORY,
+    DEFAULT_DIRECTORY,
 )
-@click.option(
+@option(
     "--port",
-    type=click.IntRange(1, 65_535),
-    help=f"gRPC port of the first node; default: that in the directory, else {DEFAULT_PORT}. The "
+    f"gRPC port of the first node; default: that in the directory, else {DEFAULT_PORT}. The "
     "next node has the next port, and HTTP is 100 above.",
+    click.IntRange(1, 65_535),
 )
-@click.option("--tls", is_flag=True, help="Encrypt with generated certificates.")
+@flag("--tls", "Encrypt with generated certificates.")
 @click.pass_context
 def command(
     ctx: click.Context, nodes: int | None, directory: Path, port: int | None, tls: bool
@@ -56,11 +55,7 @@ def command(
     terminal: Terminal = ctx.obj
     terminal.warn_of_broken()
     plugins = terminal.plugins
-    enabled = [
-        each.plugin.name
-        for each in plugins.declared
-        if not each.plugin.built_in and each.plugin.name not in plugins.broken
-    ]
+    enabled = [each.plugin.name for each in plugins.sound if not each.plugin.built_in]
     with claimed(directory):
         cluster = prepare(
             directory,
@@ -81,15 +76,10 @@ def command(
 
 
 def _about_a_node(verb: str, help: str) -> click.Command:
-    """Return the command that has a running `quorate dev` do something with a node."""
-
     @click.command(verb, help=help)
     @click.argument("node")
-    @click.option(
-        "--dir",
-        "directory",
-        type=click.Path(file_okay=False, path_type=Path),
-        help="Directory of the cluster; default: that of `quorate dev`.",
+    @option(
+        "--dir directory", "Directory of the cluster; default: that of `quorate dev`.", DIRECTORY
     )
     @click.pass_context
     def done(ctx: click.Context, node: str, directory: Path | None) -> None:

@@ -15,7 +15,7 @@ from contextlib import asynccontextmanager, chdir, closing, suppress
 from pathlib import Path
 from typing import Final, NamedTuple
 
-from quorate.cli.failures import ExitCode, Failure, failure
+from quorate.cli.failures import ExitCode, failure
 
 _NAME: Final = "control.sock"
 #: The largest request and answer.
@@ -105,15 +105,11 @@ def ask(directory: Path, request: Request) -> str:
             ExitCode.UNAVAILABLE,
         ) from error
     except (OSError, ValueError) as error:
-        raise _unanswered(directory) from error
+        raise failure(
+            f"the `quorate dev` in {directory} ended or did not answer in time",
+            "look at its terminal for what it did",
+            ExitCode.UNAVAILABLE,
+        ) from error
     if not answer.done:
         raise failure(answer.what, answer.fix)
     return answer.what
-
-
-def _unanswered(directory: Path) -> Failure:
-    return failure(
-        f"the `quorate dev` in {directory} ended or did not answer in time",
-        "look at its terminal for what it did",
-        ExitCode.UNAVAILABLE,
-    )

@@ -171,7 +171,6 @@ class Development:
             self._terminal.report(*event)
 
     async def _answer(self, request: Request, statuses: Statuses) -> Answer:
-        """Kill, stop or start a node."""
         node = request.node
         if node not in self._nodes:
             return Answer(

@@ -22,6 +22,7 @@ from quorate.cli.failures import (
     not_installed,
     of_configuration,
     problem,
+    usage,
 )
 from quorate.config import ConfigError, load, split_address
 from quorate.config.members import HTTP_PORT_DISTANCE
@@ -88,19 +89,14 @@ def prepare(
     kept_nodes, kept_port = _kept(directory)
     count = nodes or kept_nodes
     if count != kept_nodes and (directory / "node1").exists():
-        raise failure(
+        raise usage(
             f"{directory} holds a cluster of {kept_nodes} nodes, and {count} were asked for",
             f"omit --nodes, name another --dir, or remove {directory} with all its data",
-            ExitCode.USAGE,
         )
     first = port or kept_port
     last = first + count - 1 + HTTP_PORT_DISTANCE
     if last > 65_535:
-        raise failure(
-            f"the last HTTP port would be {last}, beyond 65535",
-            "choose a smaller --port",
-            ExitCode.USAGE,
-        )
+        raise usage(f"the last HTTP port would be {last}, beyond 65535", "choose a smaller --port")
     members = {f"node{number + 1}": f"{_HOST}:{first + number}" for number in range(count)}
     certificates = directory.absolute() / "certs"
     if tls:
@@ -130,10 +126,9 @@ def _kept(directory: Path) -> tuple[int, int]:
     file = directory / "node1.toml"
     if not file.exists():
         if any(directory.iterdir()):
-            raise failure(
+            raise usage(
                 f"{directory} contains files that are not a cluster of `quorate dev`",
                 "name an empty directory, or a new one, with --dir",
-                ExitCode.USAGE,
             )
         return DEFAULT_NODES, DEFAULT_PORT
     document = _parsed(file)
@@ -171,19 +166,18 @@ def _write(
 ) -> None:
     file = directory / f"{name}.toml"
     document = _parsed(file) if file.exists() else tomlkit.parse(_HEADER)
-    node = document.setdefault("node", tomlkit.table())
-    node["name"] = name
-    node["port"] = split_address(members[name])[1]
-    node["dir"] = str(directory.absolute() / name)
-    cluster = document.setdefault("cluster", tomlkit.table())
-    cluster["initial_members"] = dict(members)
+    retired = document.get("plugins", {}).get("retired", ())
+    port, place = split_address(members[name])[1], str(directory.absolute() / name)
+    sections: dict[str, dict[str, Any]] = {
+        "node": {"name": name, "port": port, "dir": place},
+        "cluster": {"initial_members": dict(members)},
+        "plugins": {"enabled": [each for each in enabled if each not in retired]},
+    }
     if certificates is not None:
-        encrypted = document.setdefault("tls", tomlkit.table())
-        encrypted["cert_file"] = str(certificates / f"{name}.pem")
-        encrypted["key_file"] = str(certificates / f"{name}.key")
-        encrypted["ca_file"] = str(certificates / "ca.pem")
-    plugins = document.setdefault("plugins", tomlkit.table())
-    plugins["enabled"] = [each for each in enabled if each not in plugins.get("retired", ())]
+        files = {"cert_file": f"{name}.pem", "key_file": f"{name}.key", "ca_file": "ca.pem"}
+        sections["tls"] = {key: str(certificates / each) for key, each in files.items()}
+    for section, values in sections.items():
+        document.setdefault(section, tomlkit.table()).update(values)
     file.write_text(tomlkit.dumps(document), encoding="utf-8")
 
 

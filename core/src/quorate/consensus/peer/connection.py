@@ -44,7 +44,7 @@ class Connection(asyncio.BufferedProtocol):
     def __init__(self, reader: FrameReader, largest: int, silent_s: float) -> None:
         self._reader: Final = reader
         self._silent_s: Final = silent_s
-        self._buffer = bytearray(_READ_BYTES)
+        self._buffer = memoryview(bytearray(_READ_BYTES))
         #: Bytes read and not processed: from `_begin` to `_end`.
         self._begin = 0
         self._end = 0
@@ -115,12 +115,12 @@ class Connection(asyncio.BufferedProtocol):
 
     def get_buffer(self, _: int) -> memoryview:
         """Return the buffer to read into."""
-        return memoryview(self._buffer)[self._end :]
+        return self._buffer[self._end :]
 
     def buffer_updated(self, size: int) -> None:
         """Process every complete frame."""
         self._end += size
-        view = memoryview(self._buffer)
+        view = self._buffer
         wanted = 0
         while self._transport is not None and self._end - self._begin >= LENGTH.size:
             (length,) = LENGTH.unpack_from(view, self._begin)
@@ -134,15 +134,18 @@ class Connection(asyncio.BufferedProtocol):
                 break
             self._begin = begin + length
             self._reader.read(view[begin : self._begin])
-        self._make_room(wanted)
+        if self._begin == self._end and len(view) <= _KEPT_BYTES:
+            self._begin = self._end = 0
+        else:
+            self._make_room(wanted)
 
     def _make_room(self, wanted: int) -> None:
         """Move the unprocessed bytes to the front of a buffer large enough for their frame."""
         if self._begin == 0 and wanted <= len(self._buffer):
             return
-        left = self._buffer[self._begin : self._end]
+        left = bytes(self._buffer[self._begin : self._end])
         if wanted > len(self._buffer) or len(self._buffer) > _KEPT_BYTES:
-            self._buffer = bytearray(max(wanted, _READ_BYTES))
+            self._buffer = memoryview(bytearray(max(wanted, _READ_BYTES)))
         self._buffer[: len(left)] = left
         self._begin, self._end = 0, len(left)
 

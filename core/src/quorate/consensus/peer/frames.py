@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable
 from typing import Any, Final, NamedTuple
 
 from quorate.consensus.messages import (
+    CONFIG,
     Alive,
     Append,
     AppendReply,
@@ -28,6 +29,7 @@ from quorate.consensus.messages import (
     TimeoutNow,
     VoteReply,
     Wakeup,
+    new,
     weight,
 )
 from quorate.consensus.peer.wire import (
@@ -53,7 +55,7 @@ class _Layout(NamedTuple):
 
     kind: int
     fields: struct.Struct
-    make: Callable[..., Any]
+    body: type[Any]
 
 
 def _layout(kind: int, fields: str, body: type[Body]) -> _Layout:
@@ -143,9 +145,9 @@ def decode_frame(
             if layout is _APPEND:
                 prev_index, prev_term, commit, count = numbers[3:]
                 entries, position = _entries(content, position, prev_index, count)
-                body = Append(prev_index, prev_term, entries, commit)
+                body = new(Append, (prev_index, prev_term, entries, commit))
             else:
-                body = layout.make(*numbers[3:])
+                body = new(layout.body, numbers[3:])
             try:
                 if max(numbers) >= LARGEST_NUMBER:
                     raise MalformedMessageError("a number that is out of range", repr(body))
@@ -154,7 +156,8 @@ def decode_frame(
             except MalformedMessageError as error:
                 refuse(error)
             else:
-                taken.append((shard, Message(source, target, numbers[1], numbers[2], body)))
+                fields = source, target, numbers[1], numbers[2], body
+                taken.append((shard, new(Message, fields)))
     except (struct.error, LookupError, ValueError) as error:
         raise MalformedMessageError(
             "a frame that cannot be read", f"at byte {position} of {end}: {error}"
@@ -192,7 +195,7 @@ def _entries(
         if len(payload) < size:
             raise ValueError("an entry goes beyond its frame")
         position += size
-        entries.append(Entry(index, term, _KINDS[kind], payload))
+        entries.append(new(Entry, (index, term, _KINDS[kind], payload)))
     return tuple(entries), position
 
 
@@ -209,7 +212,7 @@ def _check_append(append: Append, term: int, entry_bytes: int) -> None:
                 "an entry over the limit",
                 f"{len(entry.payload)} bytes; at most {entry_bytes} allowed",
             )
-        if entry.kind is EntryKind.CONFIG:
+        if entry.kind is CONFIG:
             check_configuration(entry.payload, entry.index)
     if newest > term:
         raise MalformedMessageError("entries ahead of their sender's term", f"{newest} in {term}")

@@ -24,6 +24,7 @@ from quorate.consensus.peer.wire import (
     encode_answer,
     encode_opening,
 )
+from quorate.http2.accepting import stop_accepting
 
 _logger = logging.getLogger(__name__)
 
@@ -102,7 +103,7 @@ class Incoming:
         self._stopped = True
         if self._server is None:
             return
-        self._server.close()
+        await stop_accepting([self._server])
         for connection in (*self.unknown, *self.newest.values()):
             connection.abort()
         await self._server.wait_closed()
@@ -213,7 +214,10 @@ class _Caller:
             if self._peer is None:
                 self._shake_hands(content)
             else:
-                self._take_frame(self._peer, content)
+                read = self._in
+                entry_bytes = read.limits.entry_bytes
+                messages = decode_frame(content, self._peer, read.me, entry_bytes, self._note_error)
+                read.deliver(self._peer, messages)
         except MalformedMessageError as error:
             self._refuse(error.reason, error.detail)
 
@@ -250,20 +254,13 @@ class _Caller:
         if answer.refusal:
             connection.close()
 
-    def _take_frame(self, peer: Peer, content: memoryview) -> None:
-        messages = decode_frame(
-            content,
-            peer,
-            self._in.me,
-            self._in.limits.entry_bytes,
-            lambda error: self._note(error.reason, error.detail),
-        )
-        self._in.deliver(peer, messages)
-
     def _refuse(self, reason: str, detail: str) -> None:
         self._note(reason, detail)
         if self._connection is not None:
             self._connection.abort()
+
+    def _note_error(self, error: MalformedMessageError) -> None:
+        self._note(error.reason, error.detail)
 
     def _note(self, reason: str, detail: str) -> None:
         node = self._peer.node if self._peer else self._address

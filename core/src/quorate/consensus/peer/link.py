@@ -8,9 +8,9 @@ from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from typing import Any, Final
 
-from quorate.consensus.messages import Append, Lane, Message, Peer, weight
+from quorate.consensus.messages import Lane, Message, Peer
 from quorate.consensus.peer.connection import Connection
-from quorate.consensus.peer.frames import encode_frame, size_of
+from quorate.consensus.peer.frames import MESSAGE_OVERHEAD, encode_frame, size_of
 from quorate.consensus.peer.streams import StreamLimits, tls_fault
 from quorate.consensus.peer.wire import (
     OPENING_BYTES,
@@ -197,8 +197,7 @@ class Link:
             room -= size
             self._queued_bytes -= size
             taken.append((shard, message))
-            if isinstance(message.body, Append):
-                self.entry_bytes += sum(map(weight, message.body.entries))
+            self.entry_bytes += size - MESSAGE_OVERHEAD
         self.frames += 1
         self.messages += len(taken)
         return taken

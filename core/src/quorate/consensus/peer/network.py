@@ -85,8 +85,8 @@ class _Route:
 class PeerHooks:
     """The calls of the network into its node, on the loop."""
 
-    #: Takes a message for a shard, and returns whether the shard is here.
-    deliver: Callable[[str, Message], bool]
+    #: Takes a message for a shard, with whether it came alone; returns whether the shard is here.
+    deliver: Callable[[str, Message, bool], bool]
     #: Called when entries sent to a node may be lost and new ones will arrive.
     remade: Callable[[str], None]
     #: Whether a peer with that configuration may be a member.
@@ -469,10 +469,11 @@ class PeerNetwork:
 
     def _take(self, peer: Peer, messages: list[tuple[str, Message]]) -> None:
         self.received_messages += len(messages)
+        alone = len(messages) == 1
         for shard, message in messages:
             if isinstance(message.body, Alive):
                 self._hooks.alive(peer.node, message.body.epoch)
-            elif not self._hooks.deliver(shard, message):
+            elif not self._hooks.deliver(shard, message, alone):
                 # Of the nodes that create a shard together one is always first.
                 self._refused.record(peer.node, UNDELIVERABLE, shard, logging.INFO)
 

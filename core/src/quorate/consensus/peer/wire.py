@@ -105,13 +105,13 @@ def decode_opening(frame: memoryview) -> tuple[Lane, bytes]:
 
 def encode_handshake(handshake: Handshake) -> bytes:
     """Return the bytes of a handshake."""
-    return _handshake_proto(handshake).SerializeToString()
+    return handshake_proto(handshake).SerializeToString()
 
 
 def decode_handshake(content: bytes) -> Handshake:
     """Read a handshake; raises `MalformedMessageError`."""
     try:
-        return _handshake(pb.PeerHandshake.FromString(content))
+        return read_handshake(pb.PeerHandshake.FromString(content))
     except DecodeError as error:
         raise MalformedMessageError("a handshake that cannot be read", str(error)) from None
 
@@ -119,7 +119,7 @@ def decode_handshake(content: bytes) -> Handshake:
 def encode_answer(answer: Answer) -> bytes:
     """Return the answer to a handshake."""
     return pb.PeerAnswer(
-        refusal=answer.refusal, handshake=_handshake_proto(answer.handshake)
+        refusal=answer.refusal, handshake=handshake_proto(answer.handshake)
     ).SerializeToString()
 
 
@@ -129,7 +129,7 @@ def decode_answer(content: bytes) -> Answer:
         answer = pb.PeerAnswer.FromString(content)
     except DecodeError as error:
         raise MalformedMessageError("an answer that cannot be read", str(error)) from None
-    return Answer(_handshake(answer.handshake), answer.refusal)
+    return Answer(read_handshake(answer.handshake), answer.refusal)
 
 
 def encode_introduction(
@@ -168,7 +168,8 @@ def decode_introduction(content: bytes) -> tuple[Introduction, bytes, int, bytes
     return introduction, read.token_hash, read.port, read.challenge
 
 
-def _handshake_proto(handshake: Handshake) -> pb.PeerHandshake:
+def handshake_proto(handshake: Handshake) -> pb.PeerHandshake:
+    """Return the message of a handshake."""
     return pb.PeerHandshake(
         cluster_id=handshake.cluster,
         token_hash=handshake.token_hash,
@@ -181,7 +182,8 @@ def _handshake_proto(handshake: Handshake) -> pb.PeerHandshake:
     )
 
 
-def _handshake(read: pb.PeerHandshake) -> Handshake:
+def read_handshake(read: pb.PeerHandshake) -> Handshake:
+    """Return the handshake of a message; raises `MalformedMessageError`."""
     _name(read.node, "node")
     return Handshake(
         Peer(read.node, read.replica),

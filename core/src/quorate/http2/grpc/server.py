@@ -12,6 +12,7 @@ from contextvars import copy_context
 from dataclasses import dataclass, field
 from typing import Any, Final, Protocol, cast
 
+from quorate.http2.accepting import stop_accepting
 from quorate.http2.connection import Connection, ConnectionLimits
 from quorate.http2.errors import ErrorCode
 from quorate.http2.grpc.codes import Code
@@ -28,8 +29,6 @@ from quorate.http2.wire import Wire, scratch
 
 #: Connections that wait to be accepted.
 _BACKLOG: Final = 1_024
-#: Turns of the loop until an accepted connection is established.
-_ACCEPTING_TURNS: Final = 3
 #: The interval between two checks of connections.
 _LOOK_S: Final = 1.0
 #: Time for a client to read the end of its connection when the server stops.
@@ -154,14 +153,7 @@ class Server:
     async def stop(self, grace_s: float) -> None:
         """Accept no more calls, and end the open ones after `grace_s`."""
         self._draining = True
-        # asyncio leaves a connection open that it accepts while its server is closed.
-        for server in self._listening:
-            for each in server.sockets:
-                self.loop.remove_reader(each.fileno())
-        for _ in range(_ACCEPTING_TURNS):
-            await asyncio.sleep(0)
-        for server in self._listening:
-            server.close()
+        await stop_accepting(self._listening)
         for arrival in list(self.arriving):
             arrival.abort()
         for accepted in list(self.connections):

@@ -46,6 +46,8 @@ _BEGIN: Final[tuple[Field, ...]] = (
     (b"content-type", b"application/grpc"),
 )
 _BEGIN_BLOCK: Final = plain_block((*_BEGIN, (b"grpc-accept-encoding", b"identity, gzip")))
+#: The member of an enumeration is looked up by a call.
+_OK: Final = Code.OK
 _OK_BLOCK: Final = plain_block([(b"grpc-status", b"0")])
 
 
@@ -338,7 +340,7 @@ class ServerCall:
             return
         self._leave()
         self._code = code
-        if code is Code.OK and not details and not trailing:
+        if code is _OK and not details and not trailing:
             block = _OK_BLOCK
         else:
             fields = [
@@ -495,7 +497,7 @@ class ServerCall:
         if self._trailing:
             trailers = plain_block([(b"grpc-status", b"0"), *fields_of(self._trailing)])
         self._leave()
-        self._code = Code.OK
+        self._code = _OK
         if not self._began and len(content) < _LARGE:
             self._began = True
             sending = self._accepted.connection.sending

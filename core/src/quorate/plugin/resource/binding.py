@@ -5,8 +5,8 @@ The convention is written down in `docs/explanation/resources.md`.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field as made
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field as made, replace
 from functools import cached_property
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any, Final
@@ -20,7 +20,7 @@ from quorate.plugin import keys
 from quorate.plugin.nearness import meant
 from quorate.plugin.outcomes import Invalid
 from quorate.plugin.resource.declaration import Resource, Verb
-from quorate.plugin.singles import COMMAND, is_repeated
+from quorate.plugin.singles import COMMAND, has_field, is_repeated
 from quorate.plugin.updates import UPDATE_MASK
 from quorate.v1.batch_pb2 import BatchReply
 
@@ -305,7 +305,7 @@ class _Binder:
         for verb in dict.fromkeys([*by_verb, *self._verbs]):
             methods = by_verb.get(verb, [])
             if verb in _READS and verb not in resource.verbs:
-                reads[verb] = tuple(filter(None, map(self._read, methods)))
+                reads[verb] = self._reads(methods)
             elif verb in DERIVED or verb in self._verbs:
                 write = self._write(verb, methods)
                 if write is not None:
@@ -327,9 +327,7 @@ class _Binder:
                 "add `rpc Delete` to the service, or life=Life(cascade=False)",
             )
         problems = tuple(self._problems)
-        asked = {
-            verb: tuple(filter(None, map(self._read, own_reads.get(verb, [])))) for verb in _READS
-        }
+        asked = {verb: self._reads(own_reads.get(verb, [])) for verb in _READS}
         return Binding(
             resource=resource,
             writes=writes,
@@ -338,6 +336,9 @@ class _Binder:
             own=tuple(own),
             asked=reads | {verb: found for verb, found in asked.items() if found},
         )
+
+    def _reads(self, methods: Sequence[MethodDescriptor]) -> tuple[Read, ...]:
+        return tuple(filter(None, map(self._read, methods)))
 
     def _check_fields(self) -> None:
         resource, known = self._resource, dict(self._row.fields_by_name)
@@ -355,8 +356,7 @@ class _Binder:
             ("tenant", filter(None, [resource.tenant])),
         ):
             for name in names:
-                in_row = FieldMask(paths=[name]).IsValidForDescriptor(self._row)
-                if not in_row and name not in known:
+                if not has_field(self._row, name) and name not in known:
                     self._problem(
                         f"names {name!r} in {what}, and {self._row.name} has no such field",
                         meant(name, known),
@@ -429,11 +429,8 @@ class _Binder:
                 "give it one of them",
             )
             return None
-        batches = [
-            each
-            for each in methods
-            if each.output_type.full_name == BatchReply.DESCRIPTOR.full_name
-        ]
+        answer = BatchReply.DESCRIPTOR.full_name
+        batches = [each for each in methods if each.output_type.full_name == answer]
         if not batches and spec.message is None:
             if not methods:
                 self._problem(
@@ -456,7 +453,6 @@ class _Binder:
                 f"write `repeated {self._row.name} {plural(self._row.name).lower()} = 1;` in it",
             )
             return None
-        item = None if held.message_type is None else GetMessageClass(held.message_type)
         singles = {}
         for each in methods:
             if each in batches:
@@ -475,7 +471,7 @@ class _Binder:
             spec=spec,
             command=command,
             field=held.name,
-            item=item,
+            item=None if held.message_type is None else GetMessageClass(held.message_type),
             batches=tuple(each.name for each in batches),
             singles=singles,
         )
@@ -498,13 +494,8 @@ class _Binder:
             if response.full_name == shown:
                 return read
         elif held is not None and (verb == "Get" or TOKEN in response.fields_by_name):
-            return Read(
-                method=read.method,
-                request=read.request,
-                response=read.response,
-                many=many.name if many is not None and verb == "Get" else "",
-                rows=held,
-            )
+            named = many.name if many is not None and verb == "Get" else ""
+            return replace(read, many=named, rows=held)
         wanted = shown if verb == "Get" and many is None else f"a message with `repeated {shown}`"
         self._problem(
             f"has the method {method.name}, which answers {response.name}",
@@ -589,10 +580,5 @@ def _holds(field: FieldDescriptor, shown: str) -> bool:
     kind = field.message_type
     if kind is None or not is_repeated(field):
         return False
-    return kind.full_name == shown or bool(list(_inner(kind, shown)))
-
-
-def _inner(kind: Descriptor, shown: str) -> Iterator[FieldDescriptor]:
-    for each in kind.fields:
-        if each.message_type is not None and each.message_type.full_name == shown:
-            yield each
+    within = (each.message_type for each in kind.fields)
+    return any(each is not None and each.full_name == shown for each in (kind, *within))

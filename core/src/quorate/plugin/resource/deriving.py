@@ -198,16 +198,10 @@ def _families(bindings: Sequence[Binding]) -> Iterator[ColumnFamily]:
         yield placed(family, resource.where)
         if resource.life.limit:
             # Its keys are those of the tenants, by which rows are spread if they are at all.
-            yield ColumnFamily(
-                name=counts_family(resource.family),
-                group=resource.group,
-                shard_key=_shard_key_of_counts(binding) if resource.shard_by else shard_key,
-            )
-
-
-def _shard_key_of_counts(binding: Binding) -> Any:
-    """Counts of a parent lie in its shard; those of a tenant in the shard of its rows."""
-    return bytes if isinstance(binding.resource.life.limit, str) else binding.shard_of
+            if resource.shard_by and isinstance(resource.life.limit, str):
+                shard_key = bytes
+            counts = counts_family(resource.family)
+            yield ColumnFamily(name=counts, group=resource.group, shard_key=shard_key)
 
 
 def _writes(bindings: Sequence[Binding]) -> Iterator[tuple[Binding, Write]]:

@@ -25,7 +25,7 @@ from quorate.plugin.resource.binding import (
 )
 from quorate.plugin.resource.declaration import History, Resource, Ttl
 from quorate.plugin.resource.reading import PAGING, check_key_of
-from quorate.plugin.singles import is_repeated
+from quorate.plugin.singles import has_field, is_repeated
 from quorate.plugin.updates import UPDATE_MASK
 
 #: The fault, and the fix.
@@ -79,10 +79,10 @@ def _life(resource: Resource[Any], families: Collection[str]) -> Faults:
     known = resource.row.DESCRIPTOR.fields_by_name
     ttl: Ttl | None = resource.life.ttl
     if ttl is not None:
-        integers = [each.name for each in known.values() if _is_integer(each)]
-        if ttl.field not in known:
+        field = known.get(ttl.field)
+        if field is None:
             yield f"has a ttl of the unknown field {ttl.field!r}", meant(ttl.field, known)
-        elif ttl.field not in integers:
+        elif field.cpp_type not in _INTEGERS or is_repeated(field):
             yield (
                 f"has a ttl of the field {ttl.field!r}, which is no number",
                 "name an int64 field with milliseconds",
@@ -160,11 +160,8 @@ def _examples(binding: Binding) -> Faults:
     seen: dict[bytes, int] = {}
     for position, row in enumerate(resource.examples):
         if not isinstance(row, resource.row):
-            kind = type(row).__name__
-            yield (
-                f"has an example {position} that is a {kind}",
-                f"give a {resource.row.DESCRIPTOR.name}",
-            )
+            what = f"has an example {position} that is a {type(row).__name__}"
+            yield what, f"give a {resource.row.DESCRIPTOR.name}"
             continue
         try:
             if binding.keyed is resource.row:
@@ -312,17 +309,12 @@ def _alike(binding: Binding) -> Faults:
 
 def _lacking(binding: Binding, kind: Any, wanted: Sequence[str], what: str) -> Faults:
     for path in wanted:
-        found: Any = kind
-        for name in path.split("."):
-            field = None if found is None else found.fields_by_name.get(name)
-            if field is None:
-                yield (
-                    f"has {what}, whose {kind.name} has no field {path!r} of the key",
-                    f"give it all parts of the key: {', '.join(binding.resource.key)}; "
-                    f"{meant(path, kind.fields_by_name, f'write it in {kind.name}')}",
-                )
-                break
-            found = field.message_type
+        if not has_field(kind, path):
+            yield (
+                f"has {what}, whose {kind.name} has no field {path!r} of the key",
+                f"give it all parts of the key: {', '.join(binding.resource.key)}; "
+                f"{meant(path, kind.fields_by_name, f'write it in {kind.name}')}",
+            )
 
 
 def _ignored(kind: Any, known: Collection[str]) -> Faults:
@@ -376,7 +368,3 @@ def _same(field: Any, other: Any) -> bool:
 def _is_map(field: Any) -> bool:
     kind = field.message_type
     return kind is not None and bool(kind.GetOptions().map_entry)
-
-
-def _is_integer(field: FieldDescriptor) -> bool:
-    return field.cpp_type in _INTEGERS and not is_repeated(field)

@@ -6,10 +6,9 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from google.protobuf.message import Message
-
 from quorate.plugin.access import Access, Place, cluster_place, tenant_place
 from quorate.plugin.resource.binding import Binding, Read, Write
+from quorate.plugin.singles import has_field
 
 
 def place_of(binding: Binding) -> Callable[[bytes], Place]:
@@ -24,7 +23,9 @@ def access_of_write(binding: Binding, write: Write) -> Access:
     family, names = binding.resource.family, binding.resource.key[:2]
     if write.item is None and write.key_is_text and not binding.tenant:
         return Access(right="write", domain=family)
-    if write.item is not None and write.spec.item.key is None and _has(write.item, names):
+    item = None if write.item is None else write.item.DESCRIPTOR
+    of_row = item is not None and write.spec.item.key is None
+    if of_row and all(has_field(item, name) for name in names):
         tenant, key = _tenant_and_key(binding, binding.resource.key)
         return Access(right="write", domain=family, tenant=tenant, key=key)
     key_of, place = binding.key_of_item(write), place_of(binding)
@@ -79,14 +80,3 @@ def _tenant_and_key(binding: Binding, parts: Sequence[str]) -> tuple[str, str]:
     if not binding.tenant:
         return "", parts[0]
     return parts[0], parts[1] if len(parts) > 1 else ""
-
-
-def _has(item: type[Message], names: Sequence[str]) -> bool:
-    """Whether an item has the first fields of the key, as the row does."""
-
-    def holds(kind: Any, path: str) -> bool:
-        name, _, rest = path.partition(".")
-        found = None if kind is None else kind.fields_by_name.get(name)
-        return found is not None and (not rest or holds(found.message_type, rest))
-
-    return all(holds(item.DESCRIPTOR, name) for name in names)

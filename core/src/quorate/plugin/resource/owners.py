@@ -78,9 +78,9 @@ class Owners:
     def remove(self, key: bytes) -> None:
         """Count a row less, by its key."""
         if self._resource.life.limit:
-            parts = keys.unpack(key)
             named = isinstance(self._resource.life.limit, str)
-            owner = keys.pack(*parts[: 1 if named else self._parts])
+            count = 1 if named else len(self._above[0][0].resource.key)
+            owner = keys.pack(*keys.unpack(key)[:count])
             self._rows[owner] = max(0, self._count(owner) - 1)
 
     def store(self) -> None:
@@ -102,10 +102,6 @@ class Owners:
             found.append((bind(above), packer(names)))
             above = above.life.parent
         return found
-
-    @cached_property
-    def _parts(self) -> int:
-        return 0 if self._resource.life.parent is None else len(self._resource.life.parent.key)
 
     def _tenant(self, name: str) -> Any:
         found = self._tenants.get(name)

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable, Iterator, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
 from contextlib import suppress
+from copy import deepcopy
 from functools import cached_property
 from operator import attrgetter
 from typing import Any, Final, TypeVar
@@ -22,7 +23,7 @@ from quorate.plugin.checking import (
     check_text,
 )
 from quorate.plugin.declarations import Items, Query
-from quorate.plugin.node import Consistency, NodeApi
+from quorate.plugin.node import Answers, Consistency, NodeApi
 from quorate.plugin.outcomes import Invalid, Rejected
 from quorate.plugin.resource.binding import TOKEN, Binding, Read, inner_field
 from quorate.plugin.resource.declaration import Resource
@@ -159,16 +160,10 @@ class Reads:
         self, node: NodeApi, wanted: Sequence[bytes], request: Any = None
     ) -> list[StoredRow | None]:
         """Return the rows of keys, in their order."""
-        consistency, min_revision = _freshness(request)
-        found = await node.read(
-            self.read_rows(keys=wanted),
-            StoredRow,
-            consistency=consistency,
-            min_revision=min_revision,
-        )
+        found = await _read(node, self.read_rows(keys=wanted), request)
         return [row if row.key else None for row in found.rows]
 
-    async def get(self, node: NodeApi, read: Read, request: Any) -> bytes:
+    async def get(self, read: Read, node: NodeApi, request: Any) -> bytes:
         """Return the one row that a request names, in its wire form."""
         binding = self.binding
         holder = binding.holder_in(request.DESCRIPTOR)
@@ -184,7 +179,7 @@ class Reads:
             )
         return shown(binding)(row.key, row.value, row.revision)
 
-    async def get_many(self, node: NodeApi, read: Read, request: Any) -> bytes:
+    async def get_many(self, read: Read, node: NodeApi, request: Any) -> bytes:
         """Return the rows that a request names: the existing ones, or one answer for each name."""
         binding = self.binding
         named = list(getattr(request, read.many))
@@ -214,7 +209,7 @@ class Reads:
             if row is not None or each_answered
         )
 
-    async def page(self, node: NodeApi, read: Read, request: Any) -> bytes:
+    async def page(self, read: Read, node: NodeApi, request: Any) -> bytes:
         """Return a page of rows in its wire form."""
         size = getattr(request, "page_size", 0)
         check_page_size("page_size", size)
@@ -245,44 +240,43 @@ class Reads:
             page += read.response(age_ms=age_ms).SerializeToString()
         return page
 
-    async def stream(self, node: NodeApi, read: Read, request: Any) -> AsyncIterator[bytes]:
+    async def stream(self, read: Read, node: NodeApi, request: Any) -> AsyncIterator[bytes]:
         """Yield page after page, to the end."""
-        wanted = type(request)()
-        wanted.CopyFrom(request)
+        wanted = deepcopy(request)
         while True:
-            page = await self.page(node, read, wanted)
+            page = await self.page(read, node, wanted)
             yield page
             token = getattr(read.response.FromString(page), TOKEN)
             if not token:
                 return
             wanted.page_token = token
 
-    async def count(self, node: NodeApi, read: Read, request: Any) -> bytes:
+    async def count(self, read: Read, node: NodeApi, request: Any) -> bytes:
         """Return how many rows a request asks for."""
-        start, end, shard_key = self.range_of(request)
-        total, token, readable = 0, b"", node.readable(self.family)
-        while True:
-            rows, token, _ = await self._page(
-                node, request, start, end, shard_key, LARGEST_PAGE, keys_only=True
-            )
-            total += len(rows) if readable is None else sum(readable(row.key) for row in rows)
-            if not token:
-                field = read.response.DESCRIPTOR.fields[0].number
-                return number(field, total) if total else b""
-            start = keys.successor(token)
+        total, readable = 0, node.readable(self.family)
+        async for found in self._keys(node, request, *self.range_of(request)):
+            total += len(found) if readable is None else sum(map(readable, found))
+        field = read.response.DESCRIPTOR.fields[0].number
+        return number(field, total) if total else b""
 
     async def keys_of(self, node: NodeApi, *leading: str) -> AsyncIterator[list[bytes]]:
         """Yield the keys that begin with these parts, page by page."""
         start, end = keys.prefix(*leading) if leading else _ALL
         resource = self.binding.resource
         shard_key = None if resource.shard_by else resource.storage.shard_key
+        async for found in self._keys(node, None, start, end, shard_key):
+            if found:
+                yield found
+
+    async def _keys(
+        self, node: NodeApi, request: Any, start: bytes, end: bytes, shard_key: bytes | None
+    ) -> AsyncIterator[list[bytes]]:
         token = b"\0"
         while token:
             rows, token, _ = await self._page(
-                node, None, start, end, shard_key, LARGEST_PAGE, keys_only=True
+                node, request, start, end, shard_key, LARGEST_PAGE, keys_only=True
             )
-            if rows:
-                yield [row.key for row in rows]
+            yield [row.key for row in rows]
             start = keys.successor(token)
 
     def range_of(self, request: Any) -> tuple[bytes, bytes, bytes | None]:
@@ -343,10 +337,7 @@ class Reads:
             keys_only=keys_only,
             shard_key=shard_key,
         )
-        consistency, min_revision = _freshness(request)
-        found = await node.read(
-            query, StoredRow, consistency=consistency, min_revision=min_revision
-        )
+        found = await _read(node, query, request)
         rows: list[StoredRow] = []
         for row in found.rows:
             if len(rows) == size:
@@ -412,9 +403,14 @@ def _check_token(token: bytes) -> None:
     raise Invalid("page_token", "is not the token of a page")
 
 
-def _freshness(request: Any) -> tuple[Consistency, int]:
-    stale = bool(getattr(request, "stale", False))
-    return ("stale" if stale else "linearizable"), getattr(request, "min_revision", 0)
+def _read(node: NodeApi, query: Message, request: Any) -> Awaitable[Answers[StoredRow]]:
+    """Read rows as fresh as a request wants them."""
+    return node.read(
+        query,
+        StoredRow,
+        consistency="stale" if getattr(request, "stale", False) else "linearizable",
+        min_revision=getattr(request, "min_revision", 0),
+    )
 
 
 def _wrapping(binding: Binding, read: Read) -> tuple[Callable[[bytes | None], bytes], bool]:

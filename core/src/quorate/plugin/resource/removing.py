@@ -37,11 +37,10 @@ def beneath(bindings: Sequence[Binding]) -> Beneath:
         while above is not None:
             found.setdefault(above.family, []).append(binding)
             above = above.life.parent
-    by_depth = {
+    return {
         family: sorted(rows, key=lambda each: -_depth(each.resource))
         for family, rows in found.items()
     }
-    return by_depth
 
 
 class Remover:

@@ -87,12 +87,8 @@ def methods_of(binding: Binding) -> Mapping[str, Callable[[NodeApi, Any], Any]]:
                 "Stream": reads.stream,
                 "Count": reads.count,
             }[verb]
-            found[read.method] = partial(_answer, run, read)
+            found[read.method] = partial(run, read)
     return found
-
-
-def _answer(run: Any, read: Any, node: NodeApi, request: Any) -> Any:
-    return run(node, read, request)
 
 
 def _batch(binding: Binding, write: Write) -> Callable[[NodeApi, Any], Any]:

@@ -7,7 +7,7 @@ from typing import Any
 
 from quorate.plugin.outcomes import Invalid
 from quorate.plugin.rows.shapes import MISSING, Field, shape_of
-from quorate.plugin.rows.types import Bound, Role
+from quorate.plugin.rows.types import Role
 
 #: Refuses a value, and is given the path of its field.
 CheckField = Callable[[str, Any], None]
@@ -55,26 +55,17 @@ def _checks(field: Field) -> Iterator[CheckField]:
     """Yield the checks of a field; those of its items are one."""
     for bound in field.outer:
         yield bound.check
-    own = list(_of_value(field.kind, field.bounds, chosen=field.chosen, nested=field.nested))
+    own: list[CheckField] = [bound.check for bound in field.bounds]
+    if field.chosen:
+        own.insert(0, _choice(field.kind))
+    elif field.nested:
+        own.insert(0, _within(field.kind))
     if not field.many:
         yield from own
-    elif field.many == "list":
-        if own:
-            yield _each(_all(own))
-    else:
-        keys: list[CheckField] = [bound.check for bound in field.key_bounds]
-        yield _pairs(_all(keys), _all(own))
-
-
-def _of_value(
-    kind: Any, bounds: tuple[Bound, ...], *, chosen: bool, nested: bool
-) -> Iterator[CheckField]:
-    if chosen:
-        yield _choice(kind)
-    if nested:
-        yield _within(kind)
-    for bound in bounds:
-        yield bound.check
+    elif field.many == "dict":
+        yield _pairs(_all([bound.check for bound in field.key_bounds]), _all(own))
+    elif own:
+        yield _each(_all(own))
 
 
 def _choice(kind: Any) -> CheckField:

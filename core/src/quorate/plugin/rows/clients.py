@@ -163,12 +163,9 @@ def _method(
 
 
 def _taken(field: Field, used: dict[str, set[str]]) -> str:
-    default = "" if field.default is MISSING else f" = {_default(field)}"
-    return f"{field.name}: {_type(field, used)}{default}"
-
-
-def _default(field: Field) -> str:
-    return "None" if field.many else repr(field.default)
+    default = "None" if field.many else repr(field.default)
+    given = "" if field.default is MISSING else f" = {default}"
+    return f"{field.name}: {_type(field, used)}{given}"
 
 
 def _type(field: Field, used: dict[str, set[str]]) -> str:

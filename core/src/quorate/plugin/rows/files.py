@@ -17,12 +17,13 @@ from google.protobuf.descriptor_pb2 import (
     FileDescriptorProto,
 )
 
+from quorate.plugin.resource.binding import DELETING
 from quorate.plugin.rows.plugin import Plugin, RowResource
 from quorate.plugin.rows.shapes import (
     MISSING,
+    PLAIN,
     Field,
     Misdeclared,
-    parts_within,
     shape_of,
 )
 from quorate.plugin.rows.types import Role
@@ -39,10 +40,11 @@ import "google/protobuf/field_mask.proto";
 import "quorate/v1/batch.proto";
 import "quorate/v1/rows.proto";
 """
-#: The marker of rows that are being deleted with what belongs to them.
-DELETING: Final = "deleting_at_ms"
 #: The fields of a former state beside its key; the last one holds the row.
 NUMBER, WRITTEN, STATE = "number", "written_at_ms", "state"
+_FRESH: Final = ("bool stale", "uint64 min_revision")
+_PAGING: Final = ("uint32 page_size", "bytes page_token")
+_NEXT: Final = "bytes next_page_token"
 
 
 class Line(NamedTuple):
@@ -103,7 +105,8 @@ def file_of(app: Plugin, package: str, before: FileDescriptorProto | None) -> st
         _check_key(resource, known)
         parts.append(_service(resource))
         for name, lines in messages_of(resource, app.resources):
-            bodies.append(_message(name, lines, known, _said_of(resource, name)))
+            said = resource.cls.__doc__ if name == resource.name else None
+            bodies.append(_message(name, lines, known, said or ""))
             _claim(names, name, resource.cls)
     for cls in _inner(app.resources):
         _claim(names, cls.__name__, cls)
@@ -135,70 +138,40 @@ def messages_of(
     named = list(_of(shape[each] for each in resource.key))
     row = _lines(resource.cls)
     if has_children(resource, others):
-        row.append(Line(DELETING, "int64"))
-    rows = Line("rows", f"repeated {name}")
+        row += _plain(f"int64 {DELETING}")
     yield name, row
     for verb in resource.verbs:
         if verb == "Delete":
-            yield (
-                f"{name}Deletion",
-                [
-                    *named,
-                    Line("expected_revision", "optional uint64"),
-                    Line("missing_ok", "bool"),
-                ],
-            )
-            yield f"Delete{many}", [Line("deletions", f"repeated {name}Deletion")]
+            optional = _plain("optional uint64 expected_revision", "bool missing_ok")
+            yield f"{name}Deletion", [*named, *optional]
+            yield f"Delete{many}", _plain(f"repeated {name}Deletion deletions")
         else:
-            mask = [Line("update_mask", "google.protobuf.FieldMask")]
-            yield f"{verb}{many}", [rows, *(mask if verb == "Update" else [])]
+            mask = ["google.protobuf.FieldMask update_mask"] if verb == "Update" else []
+            yield f"{verb}{many}", _plain(f"repeated {name} rows", *mask)
     for own in resource.own_verbs:
-        given = resource.parameters(own)
-        yield f"{name}{own.name}", [*named, *_of(given.values())]
-        yield f"{own.name}{many}", [Line("items", f"repeated {name}{own.name}")]
+        yield f"{name}{own.name}", [*named, *_of(resource.parameters(own).values())]
+        yield f"{own.name}{many}", _plain(f"repeated {name}{own.name} items")
     yield f"{name}Key", named
-    yield (
-        f"Get{many}",
-        [
-            Line("keys", f"repeated {name}Key"),
-            Line("stale", "bool"),
-            Line("min_revision", "uint64"),
-        ],
-    )
+    yield f"Get{many}", _plain(f"repeated {name}Key keys", *_FRESH)
     yield f"List{many}", list(_list_lines(resource))
-    yield f"{name}Page", [rows, Line("next_page_token", "bytes")]
+    yield f"{name}Page", _plain(f"repeated {name} rows", _NEXT)
     if has_children(resource, others):
-        yield f"Sweep{many}", [Line("keys", "repeated bytes")]
+        yield f"Sweep{many}", _plain("repeated bytes keys")
     if resource.ttl:
-        yield f"Expire{many}", [Line("keys", "repeated bytes")]
-        yield f"{name}Expired", [Line("row", name)]
+        yield f"Expire{many}", _plain("repeated bytes keys")
+        yield f"{name}Expired", _plain(f"{name} row")
     if resource.history:
-        yield (
-            f"{name}State",
-            [
-                *named,
-                Line(NUMBER, "int64"),
-                Line(WRITTEN, "int64"),
-                Line(STATE, name),
-            ],
-        )
-        yield f"{name}StateKey", [*named, Line(NUMBER, "int64")]
-        yield f"Get{name}States", [Line("keys", f"repeated {name}StateKey")]
-        yield (
-            f"List{name}States",
-            [
-                *named,
-                Line("page_size", "uint32"),
-                Line("page_token", "bytes"),
-            ],
-        )
-        yield (
-            f"{name}StatePage",
-            [
-                Line("rows", f"repeated {name}State"),
-                Line("next_page_token", "bytes"),
-            ],
-        )
+        state = _plain(f"int64 {NUMBER}", f"int64 {WRITTEN}", f"{name} {STATE}")
+        yield f"{name}State", [*named, *state]
+        yield f"{name}StateKey", [*named, *_plain(f"int64 {NUMBER}")]
+        yield f"Get{name}States", _plain(f"repeated {name}StateKey keys")
+        yield f"List{name}States", [*named, *_plain(*_PAGING)]
+        yield f"{name}StatePage", _plain(f"repeated {name}State rows", _NEXT)
+
+
+def _plain(*fields: str) -> list[Line]:
+    """Return fields that come from no class, each given as `<type> <name>`."""
+    return [Line(name, wire) for wire, _, name in (each.rpartition(" ") for each in fields)]
 
 
 def has_children(resource: RowResource, others: Iterable[RowResource]) -> bool:
@@ -222,16 +195,13 @@ def _list_lines(resource: RowResource) -> Iterator[Line]:
     shape, key = resource.shape, resource.key
     yield from _of(shape[name] for name in key[:-1])
     if shape[key[-1]].kind is str:
-        yield Line("prefix", "string")
+        yield from _plain("string prefix")
     for each in (*resource.of(Role.FILTER), *resource.conditions):
         asked = shape.get(each) or resource.conditions[each]
         plain = not (asked.many or asked.chosen or asked.nested)
         present = f"optional {asked.wire.removeprefix('optional ')}" if plain else asked.wire
         yield Line(each, present, asked.where)
-    yield Line("page_size", "uint32")
-    yield Line("page_token", "bytes")
-    yield Line("stale", "bool")
-    yield Line("min_revision", "uint64")
+    yield from _plain(*_PAGING, *_FRESH)
 
 
 def _service(resource: RowResource) -> str:
@@ -258,10 +228,6 @@ def _service_text(name: str, calls: Iterable[tuple[str, str, str]]) -> str:
     return "\n".join([f"service {name} {{", *rpcs, "}", ""])
 
 
-def _said_of(resource: RowResource, name: str) -> str:
-    return (resource.cls.__doc__ or "") if name == resource.name else ""
-
-
 def _lines(cls: type) -> list[Line]:
     return list(_of(shape_of(cls).values()))
 
@@ -280,8 +246,8 @@ def _inner(resources: Iterable[RowResource]) -> list[Any]:
     for each in resources:
         pending += [each.shape, each.conditions, *map(each.parameters, each.own_verbs)]
     while pending:
-        for kind in parts_within(pending.pop()):
-            if kind not in found and kind not in roots:
+        for kind in (each.kind for each in pending.pop().values()):
+            if kind not in PLAIN and kind not in found and kind not in roots:
                 found[kind] = None
                 if hasattr(kind, "__row_defaults__"):
                     pending.append(shape_of(kind))
@@ -315,10 +281,10 @@ def _numbered(
     name: str, lines: Sequence[Line], known: Known, old: DescriptorProto | None
 ) -> dict[str, int]:
     """Return the numbers of the fields: known ones stay, others follow the highest ever used."""
-    had = {} if old is None else known.fields(old)
+    before = old or DescriptorProto()
+    had, gone = known.fields(before), set(before.reserved_name)
     used = [number for number, _ in had.values()]
-    gone = set() if old is None else set(old.reserved_name)
-    used += [] if old is None else [each.end - 1 for each in old.reserved_range]
+    used += [each.end - 1 for each in before.reserved_range]
     wanted = {each.name: each for each in lines}
     lost = {each: held for each, held in had.items() if each not in wanted}
     numbers: dict[str, int] = {}
@@ -363,11 +329,14 @@ def _reserved(old: DescriptorProto | None, numbers: Mapping[str, int]) -> list[s
     if old is None:
         return []
     gone = {each.number: each.name for each in old.field if each.name not in numbers}
-    ranges = [number for each in old.reserved_range for number in range(each.start, each.end)]
-    held = sorted({*gone, *ranges})
-    names = sorted({*gone.values(), *old.reserved_name})
-    lines = [f"  reserved {', '.join(map(str, held))};"] if held else []
-    return [*lines, *([f"  reserved {', '.join(map(_quoted, names))};"] if names else [])]
+    held = [number for each in old.reserved_range for number in range(each.start, each.end)]
+    return _reserving({*gone, *held}, {*gone.values(), *old.reserved_name})
+
+
+def _reserving(numbers: Iterable[int], names: Iterable[str]) -> list[str]:
+    quoted = [f'"{name}"' for name in sorted(names)]
+    found = (list(map(str, sorted(numbers))), quoted)
+    return [f"  reserved {', '.join(each)};" for each in found if each]
 
 
 def _kept(old: DescriptorProto, known: Known) -> str:
@@ -396,15 +365,8 @@ def _enum(cls: Any, known: Known) -> str:
             "give each choice a number of its own, from 1 on",
         )
     gone = {number: name for name, number in had.items() if name not in now}
-    numbers = sorted({*held, *gone})
-    names = sorted({*old.reserved_name, *gone.values()})
     out = [f"enum {cls.__name__} {{"]
-    out += [f"  reserved {', '.join(map(str, numbers))};"] if numbers else []
-    out += [f"  reserved {', '.join(map(_quoted, names))};"] if names else []
+    out += _reserving({*held, *gone}, {*old.reserved_name, *gone.values()})
     out.append(f"  {begin}_UNSPECIFIED = 0;")
     out += [f"  {name} = {number};" for name, number in sorted(now.items(), key=lambda e: e[1])]
     return "\n".join([*out, "}", ""])
-
-
-def _quoted(name: str) -> str:
-    return f'"{name}"'

@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 from quorate.plugin.declarations import ConfigSection, Controller, RaftGroup
 from quorate.plugin.markers import hookimpl
 from quorate.plugin.node import NodeApi, ShardRef
+from quorate.plugin.resource.binding import DERIVED
 from quorate.plugin.rows.row import Row, VerbOf, camel
 from quorate.plugin.rows.shapes import (
     Field,
     Misdeclared,
-    keys_of,
     parameters_of,
     place_of,
     shape_of,
@@ -31,9 +31,6 @@ if TYPE_CHECKING:
 R = TypeVar("R", bound=Row)
 Run = Callable[[NodeApi, ShardRef], Any]
 Lifespan = Callable[[NodeApi], AbstractAsyncContextManager[None]]
-
-#: The method of each derived verb.
-DERIVED: Final = ("Create", "Update", "Put", "Delete")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -83,7 +80,7 @@ class RowResource:
     @property
     def key(self) -> tuple[str, ...]:
         """The names of the parts of the key."""
-        return keys_of(self.shape)
+        return self.of(Role.KEY)
 
     @property
     def own_verbs(self) -> Sequence[VerbOf]:

@@ -11,7 +11,7 @@ from quorate.plugin import Admission, Life, Serving, keys
 from quorate.plugin.access import Access
 from quorate.plugin.declarations import ConsolePage, Extension
 from quorate.plugin.node import NodeApi, ShardRef
-from quorate.plugin.resource.binding import bind, command_noun
+from quorate.plugin.resource.binding import DELETING, bind, command_noun
 from quorate.plugin.resource.declaration import History, Resource, Ttl, Verb
 from quorate.plugin.resource.handlers import (
     find_row,
@@ -23,7 +23,7 @@ from quorate.plugin.resource.handlers import (
 from quorate.plugin.resource.owners import refuse_deleting
 from quorate.plugin.resource.reading import Reads, read_rows
 from quorate.plugin.rows.checks import check_of, checks_of_key
-from quorate.plugin.rows.files import DELETING, NUMBER, has_children
+from quorate.plugin.rows.files import NUMBER, has_children
 from quorate.plugin.rows.plugin import Plugin, RowResource
 from quorate.plugin.rows.row import (
     Row,
@@ -132,21 +132,18 @@ def _resource(app: Plugin, declared: RowResource) -> Resource[Any]:
     )
 
 
-def _parent_of(app: Plugin, parent: Any) -> RowResource:
-    return app.resource_of(parent)
-
-
 def _rooted(app: Plugin, declared: RowResource) -> bool:
     """Return whether rows belong to a tenant in the end."""
-    if declared.parent is None or declared.parent is Tenant:
-        rooted = declared.parent is Tenant
+    parent: Any = declared.parent
+    if parent is None or parent is Tenant:
+        rooted = parent is Tenant
         if rooted and declared.key[:1] != ("tenant",):
             raise Misdeclared(
                 f"{declared.said} has the parent Tenant and no `tenant: Key[Name]`",
                 "begin its fields with it",
             )
         return rooted
-    return _rooted(app, _parent_of(app, declared.parent))
+    return _rooted(app, app.resource_of(parent))
 
 
 def _limit(declared: RowResource, rooted: bool) -> str | int:
@@ -176,15 +173,11 @@ def _ttl(pb: Any, declared: RowResource) -> Ttl | None:
     )
 
 
-def _states_family(declared: RowResource) -> str:
-    return f"{declared.family}_states"
-
-
 def _history(pb: Any, declared: RowResource) -> History | None:
     if not declared.history:
         return None
     row = getattr(pb, f"{declared.name}State")
-    return History(family=_states_family(declared), row=row, keep=declared.history)
+    return History(family=f"{declared.family}_states", row=row, keep=declared.history)
 
 
 def _states(app: Plugin, declared: RowResource) -> Resource[Any] | None:
@@ -296,10 +289,11 @@ def _keep(declared: RowResource) -> Callable[[Any], Callable[[Any], bool] | None
 def _key_example(app: Plugin, declared: RowResource, number: int) -> dict[str, Any]:
     """Return a key whose first parts are those of the parent's first example."""
     above: list[Any] = []
-    if declared.parent is not None and declared.parent is not Tenant:
-        parent = _parent_of(app, declared.parent)
-        first = next(_examples(app, parent))
-        above = [getattr(first, name) for name in parent.key]
+    parent: Any = declared.parent
+    if parent is not None and parent is not Tenant:
+        resource = app.resource_of(parent)
+        first = next(_examples(app, resource))
+        above = [getattr(first, name) for name in resource.key]
     own = declared.key[len(above) :]
     made = [example_of(declared.shape[name], 1 if name != own[-1] else number) for name in own]
     return dict(zip(declared.key, [*above, *made], strict=True))
@@ -381,7 +375,9 @@ async def carry_out(
     **given: P.kwargs,
 ) -> int:
     """Carry out a verb on rows as the leader of a shard; return on how many of them."""
-    if not rows or args:
+    if args:
+        raise TypeError(f"give the parameters of {verb.__name__} by their names")
+    if not rows:
         return 0
     resource = resource_of(type(rows[0]))
     [write] = [

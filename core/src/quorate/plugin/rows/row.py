@@ -16,6 +16,7 @@ from typing import (
     ClassVar,
     Concatenate,
     Final,
+    NamedTuple,
     ParamSpec,
     TypeVar,
     dataclass_transform,
@@ -67,7 +68,8 @@ class Row(metaclass=_Slotted):
 
     def __init_subclass__(cls, **more: Any) -> None:
         super().__init_subclass__(**more)
-        names = [name for name, hint in _annotations(cls).items() if "ClassVar" not in str(hint)]
+        hints = vars(cls).get("__annotations__", {})
+        names = [name for name, hint in hints.items() if "ClassVar" not in str(hint)]
         cls.__row_defaults__ = {name: vars(cls).get(name, MISSING) for name in names}
         cls.__row_verbs__, cls.__row_conditions__ = [], []
         for name in names:
@@ -115,15 +117,17 @@ class Row(metaclass=_Slotted):
         return function
 
 
-class VerbOf:
+class VerbOf(NamedTuple):
     """A declared verb."""
 
-    def __init__(self, function: Callable[..., Any], access: Right, level: int) -> None:
-        self.function: Final = function
-        self.access: Final = access
-        self.level: Final = level
-        #: As methods are named.
-        self.name: Final = camel(function.__name__)
+    function: Callable[..., Any]
+    access: Right
+    level: int
+
+    @property
+    def name(self) -> str:
+        """Its name as methods are named."""
+        return camel(self.function.__name__)
 
 
 def camel(name: str) -> str:
@@ -219,11 +223,6 @@ def reader_of(fields: Mapping[str, Field]) -> Callable[[Any], dict[str, Any]]:
 
 
 _SIMPLE: Final = frozenset({str, int, bool, bytes, float, type(None)})
-
-
-def _annotations(cls: type) -> dict[str, Any]:
-    found: dict[str, Any] = vars(cls).get("__annotations__", {})
-    return found
 
 
 class _Unread:

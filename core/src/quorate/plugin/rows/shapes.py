@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 import re
 import types
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cache
 from typing import Annotated, Any, Final, Union, get_args, get_origin, get_type_hints
@@ -102,13 +102,9 @@ class Field:
         return f"optional {kind}" if self.present and not self.nested else kind
 
 
+@cache
 def shape_of(cls: Any) -> Mapping[str, Field]:
     """Return the fields of a row class by name; raises `Misdeclared`."""
-    return _shape(cls)
-
-
-@cache
-def _shape(cls: Any) -> Mapping[str, Field]:
     lines = _Lines(cls)
     try:
         hints = get_type_hints(cls, include_extras=True)
@@ -273,18 +269,6 @@ class _Lines:
 def place_of(cls: Any) -> str:
     """Return the `path:line` of a class."""
     return _Lines(cls).of("")
-
-
-def keys_of(shape: Mapping[str, Field]) -> tuple[str, ...]:
-    """Return the names of the parts of the key."""
-    return tuple(each.name for each in shape.values() if each.role is Role.KEY)
-
-
-def parts_within(shape: Mapping[str, Field]) -> Iterator[Any]:
-    """Yield the choices and rows that fields hold."""
-    for each in shape.values():
-        if each.kind not in PLAIN:
-            yield each.kind
 
 
 def example_of(field: Field, number: int) -> Any:

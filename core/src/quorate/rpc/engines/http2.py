@@ -6,6 +6,7 @@ import asyncio
 import socket
 from collections.abc import Mapping
 from contextlib import suppress
+from dataclasses import dataclass, field
 from typing import Any, Final, cast
 
 from quorate.http2.connection import ConnectionLimits
@@ -18,23 +19,17 @@ from quorate.rpc.served import Methods, Served
 _STREAMS: Final = 1 << 20
 
 
+@dataclass(eq=False)
 class Http2Engine:
     """Serves methods on connections of its own."""
 
-    def __init__(
-        self,
-        methods: Methods,
-        limits: EngineLimits,
-        observer: Observer | None = None,
-        otherwise: Otherwise | None = None,
-    ) -> None:
-        self._observer: Final = observer
-        self._otherwise: Final = otherwise
-        self._methods: Final = methods
-        self._limits: Final = limits
-        self._known: Final[dict[str, Method]] = {}
-        self._bound: Final[list[tuple[socket.socket, Encryption | None]]] = []
-        self._server: Server | None = None
+    _methods: Methods
+    _limits: EngineLimits
+    _observer: Observer | None = None
+    _otherwise: Otherwise | None = None
+    _known: dict[str, Method] = field(default_factory=dict)
+    _bound: list[tuple[socket.socket, Encryption | None]] = field(default_factory=list)
+    _server: Server | None = None
 
     def bind(self, host: str, port: int, encryption: Encryption | None) -> int:
         """Take an address, and return its port; raises `OSError`."""

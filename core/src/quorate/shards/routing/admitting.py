@@ -6,6 +6,7 @@ import asyncio
 import logging
 from collections import deque
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
 from typing import Any, Final
 
 from google.protobuf.message import Message
@@ -74,7 +75,7 @@ class Admissions:
         command = self._wanted.get(type(message))
         if command is None:
             return proposal
-        refused = routes.refused_items(command, message, self._limits, proposal.refused)
+        refused = routes.checked(command, message, self._limits, proposal.refused).refused
         if command.items is not None and len(command.items.get(message)) == len(refused):
             return proposal
         message, refused = await admitted_rest(command, message, refused, node, caller)
@@ -85,38 +86,35 @@ class Admissions:
     ) -> Sequence[Proposal | Exception]:
         """Return each admitted proposal, or the reason of its refusal."""
         found: list[Proposal | Exception] = list(proposals)
-        places = [
-            place
+        wanted = {
+            place: self._settled(each, caller)
             for place, each in enumerate(found)
             if isinstance(each, Proposal) and self.wants(each, caller)
-        ]
-        if places:
-            asked = (self._settled(found[place], caller) for place in places)
-            for place, result in zip(places, await asyncio.gather(*asked), strict=True):
+        }
+        if wanted:
+            for place, result in zip(wanted, await asyncio.gather(*wanted.values()), strict=True):
                 found[place] = result
         return found
 
-    async def _settled(
-        self, proposal: Proposal | Exception, caller: Caller
-    ) -> Proposal | Exception:
+    async def _settled(self, proposal: Proposal, caller: Caller) -> Proposal | Exception:
         try:
-            return proposal if isinstance(proposal, Exception) else await self.one(proposal, caller)
+            return await self.one(proposal, caller)
         except Exception as error:  # noqa: BLE001 - it takes the place of the command
             return settled(error)
 
 
+@dataclass(eq=False)
 class AdmissionQueue:
     """Admits the commands of a stream concurrently, and passes them on in order."""
 
-    def __init__(
-        self, admissions: Admissions, caller: Caller, loop: asyncio.AbstractEventLoop, enter: Enter
-    ) -> None:
-        self._admissions: Final = admissions
-        self._caller: Final = caller
-        self._loop: Final = loop
-        self._enter: Final = enter
-        #: The oldest command being admitted, and all after it, which wait.
-        self._waiting: Final[deque[tuple[asyncio.Task[Proposal] | Proposal, Answered]]] = deque()
+    _admissions: Admissions
+    _caller: Caller
+    _loop: asyncio.AbstractEventLoop
+    _enter: Enter
+    #: The oldest command being admitted, and all after it, which wait.
+    _waiting: deque[tuple[asyncio.Task[Proposal] | Proposal, Answered]] = field(
+        default_factory=deque, init=False
+    )
 
     def put(self, proposal: Proposal, answered: Answered) -> None:
         """Pass a command on after all earlier ones, possibly at once."""

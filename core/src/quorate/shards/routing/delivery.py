@@ -2,7 +2,8 @@
 
 import asyncio
 from collections import deque
-from collections.abc import Iterator, Sequence
+from collections.abc import Awaitable, Iterator, Sequence
+from dataclasses import dataclass
 from typing import Final, NamedTuple, TypeGuard
 
 from quorate.apply.outcomes import COPY_BEHIND, WRONG_SHARD, Outcome
@@ -24,12 +25,7 @@ from quorate.shards.refusals import (
     settled,
 )
 from quorate.shards.routing import routes
-from quorate.shards.routing.forwarding import (
-    Forwarder,
-    LocalShards,
-    run_bytes,
-    weight,
-)
+from quorate.shards.routing.forwarding import Forwarder, LocalShards, run_bytes, weight
 from quorate.shards.routing.proposing import Result, propose_in_order
 from quorate.shards.routing.requests import Part
 from quorate.shards.timing import LONGEST_PAUSE_S, Pause
@@ -46,37 +42,37 @@ class Call(NamedTuple):
     ordered: bool = False
 
 
+#: The call of most commands.
+ALONE: Final = Call()
+#: What a retry does not help against.
+_NOT_AGAIN: Final = (NotProposedInTimeError, ExhaustedError, UnknownShardError)
 #: A part that was surely not proposed, and the reason.
 _Refused = tuple[Part, NotProposedError]
 
 
+@dataclass(eq=False)
 class Delivery:
     """Proposes here or one hop away, and retries commands that were surely not proposed."""
 
-    def __init__(
-        self,
-        node: str,
-        catalog: Catalog,
-        shards: LocalShards,
-        forwarder: Forwarder,
-        loop: asyncio.AbstractEventLoop,
-        limits: LimitsSection,
-    ) -> None:
-        self._node: Final = node
-        self._catalog: Final = catalog
-        self._shards: Final = shards
-        self._forwarder: Final = forwarder
-        self._loop: Final = loop
-        self._limits: Final = limits
-        self._run_bytes: Final = run_bytes(limits)
-        #: The last known leaders of shards without a replica here.
-        self._led: Final[dict[ShardId, str]] = {}
+    _node: str
+    _catalog: Catalog
+    _shards: LocalShards
+    _forwarder: Forwarder
+    _loop: asyncio.AbstractEventLoop
+    _limits: LimitsSection
 
-    async def deliver_all(self, parts: Sequence[Part], call: Call) -> None:
+    def __post_init__(self) -> None:
+        self._run_bytes = run_bytes(self._limits)
+        #: The last known leaders of shards without a replica here.
+        self._led: dict[ShardId, str] = {}
+
+    def deliver_all(self, parts: Sequence[Part], call: Call) -> Awaitable[None]:
         """Deliver parts to their shards concurrently."""
         if len(parts) == 1:
-            await self.deliver(parts[0].command.shard, parts, call)
-            return
+            return self.deliver(parts[0].command.shard, parts, call)
+        return self._deliver_each(parts, call)
+
+    async def _deliver_each(self, parts: Sequence[Part], call: Call) -> None:
         by_shard: dict[ShardId, list[Part]] = {}
         for part in parts:
             by_shard.setdefault(part.command.shard, []).append(part)
@@ -102,6 +98,9 @@ class Delivery:
         hint: Peer | None = None
         while True:
             results = await self._attempt(shard, parts, call, hint, pause.count)
+            if len(results) == 1 and _is_done(result := results[0]):
+                parts[0].end(result)
+                return
             refused = _settled(shard, parts, results, call)
             if not refused:
                 return
@@ -268,12 +267,15 @@ def _judged(shard: ShardId, result: Result) -> Result:
     return result
 
 
+def _is_done(result: Result) -> bool:
+    """Whether a command was carried out, as most are."""
+    return isinstance(result, Outcome) and result.refusal is None
+
+
 def _may_be_logged(result: Result) -> bool:
     return not isinstance(result, NotProposedError | Rejected | Invalid)
 
 
 def _is_worth_it(result: Result) -> TypeGuard[NotProposedError]:
     """Whether a command was surely not proposed, and a retry may succeed."""
-    return isinstance(result, NotProposedError) and not isinstance(
-        result, NotProposedInTimeError | ExhaustedError | UnknownShardError
-    )
+    return isinstance(result, NotProposedError) and not isinstance(result, _NOT_AGAIN)

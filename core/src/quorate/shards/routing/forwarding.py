@@ -100,7 +100,7 @@ class LocalShards(Protocol):
 class Forwarder(Protocol):
     """Forwards requests to other nodes, without retries.
 
-    The other side is `Groups.accept` and `QueryRouter.accept`.
+    The other side is `Router.accept` and `QueryRouter.accept`.
     """
 
     async def propose(

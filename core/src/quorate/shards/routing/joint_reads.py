@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 import asyncio
+from collections import defaultdict
 from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, Final, NamedTuple
 
 from google.protobuf.message import Message
 
-from quorate.plugin import Query
+from quorate.plugin import Query, Rejected
 from quorate.plugin.advanced import Answers
 from quorate.plugin.gathering import Gathering
 from quorate.plugin.shard_id import ShardId
 from quorate.plugin.singles import is_repeated
 from quorate.shards.routing.forwarding import AsOf
-from quorate.shards.routing.queries import QueryPart, ReadOptions
+from quorate.shards.routing.queries import TOO_MUCH, QueryPart, ReadOptions
 from quorate.shards.routing.slot_map import SlotMap
 
 #: Runs the part of a query for a shard on the replica here, which answers with messages of a name,
@@ -29,7 +31,29 @@ _Found = Answers[Any] | None
 _FEW: Final = 8
 _MOST: Final = 128
 
+#: The number of answers to reads together after which twice as many items go together again.
+_CALM: Final = 256
+
 _NEWEST: Final = ReadOptions()
+
+
+@dataclass(slots=True)
+class _Weight:
+    """What an item of a query weighs: more while answers to many together are too large."""
+
+    each: int = 1
+    #: How many reads together had an answer since it changed.
+    good: int = 0
+
+    def answered(self) -> None:
+        """Record an answer."""
+        self.good += 1
+        if self.good >= _CALM:
+            self.each, self.good = max(1, self.each // 2), 0
+
+    def refused(self, items: int) -> None:
+        """Record that the answers to this number of items were too large together."""
+        self.each, self.good = max(self.each, _MOST // max(1, items // 2)), 0
 
 
 class _Read(NamedTuple):
@@ -67,6 +91,7 @@ class JointReads:
         self._read_here: Final = read_here
         self._deadline: Final = deadline
         self._gathering: Final = Gathering[_Read, _Found](self._read_all, _MOST, loop)
+        self._weights: Final = defaultdict[type[Message], _Weight](_Weight)
         #: The number of reads under way that are not joined: a lone one has no company to wait for.
         self.alone = 0
 
@@ -94,7 +119,8 @@ class JointReads:
             shard = slot_map.place(query.group, query.items.shard_key(items[0]))
         version = slot_map.version(shard)
         read = _Read(query, shard, version, name, message, items)
-        return self._gathering.add(read, len(items), (shard, version, query.message, name))
+        weight = len(items) * self._weights[query.message].each
+        return self._gathering.add(read, weight, (shard, version, query.message, name))
 
     async def _read_all(self, reads: Sequence[_Read]) -> Sequence[_Found]:
         query, shard, version, row, message, _ = reads[0]
@@ -103,11 +129,14 @@ class JointReads:
         part = QueryPart(shard, query.items.make(message, items), range(len(items)), version)
         try:
             found = await self._read_here(query, part, row, _NEWEST, self._deadline())
-        except Exception:  # noqa: BLE001 - each caller meets its own failure
+        except Exception as error:  # noqa: BLE001 - each caller meets its own failure
+            if isinstance(error, Rejected) and error.code == TOO_MUCH:
+                self._weights[query.message].refused(len(items))
             found = None
         if found is None or len(found[1]) != len(items):
             # Of another number of answers no caller knows which are its own.
             return [None] * len(reads)
+        self._weights[query.message].answered()
         _, rows = found
         answers: list[_Found] = []
         begin = 0

@@ -48,6 +48,8 @@ _OF_KEYS: Final[Mapping[str, type[Message]]] = {
 #: request more in pages.
 MAX_ROWS: Final = 10_000
 MAX_BYTES: Final = 16 << 20
+#: The code of the refusal of more.
+TOO_MUCH: Final = "OUT_OF_RANGE"
 
 
 class ReadOptions(NamedTuple):
@@ -253,7 +255,7 @@ def bounded(name: str, rows: Iterable[Message | bytes], *, encoded: bool) -> lis
         add(row)
     if room < 0 or len(found) > MAX_ROWS:
         raise Rejected(
-            "OUT_OF_RANGE",
+            TOO_MUCH,
             f"{name} reads more than {MAX_ROWS} answers or {MAX_BYTES} bytes of a shard at "
             "once; request pages",
         )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Collection, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, Final, TypeVar
 
 from google.protobuf.message import Message
@@ -46,34 +47,29 @@ GRACE_S: Final = 0.5
 _LINEARIZABLE: Final = ReadOptions()
 
 
+@dataclass(eq=False)
 class QueryRouter:
     """Answers queries from the replicas here, and forwards them if there is none."""
 
-    def __init__(
-        self,
-        node: str,
-        catalog: Catalog,
-        shards: LocalShards,
-        forwarder: Forwarder,
-        loop: asyncio.AbstractEventLoop,
-        timeout_s: float,
-    ) -> None:
-        self._node: Final = node
-        self._catalog: Final = catalog
-        self._shards: Final = shards
-        self._forwarder: Final = forwarder
-        self._loop: Final = loop
-        self._timeout_s: Final = timeout_s
-        self._scopes: Final = {
+    _node: str
+    _catalog: Catalog
+    _shards: LocalShards
+    _forwarder: Forwarder
+    _loop: asyncio.AbstractEventLoop
+    _timeout_s: float
+
+    def __post_init__(self) -> None:
+        catalog = self._catalog
+        self._scopes = {
             name: queries.reads_of(catalog, query) for name, query in catalog.queries.items()
         }
         #: Reads of newest rows, for callers that repeat those that fail.
-        self.joint: Final = JointReads(
+        self.joint = JointReads(
             catalog.queries,
-            lambda: shards.slot_map,
+            lambda: self._shards.slot_map,
             self._read_here,
             lambda: self._deadline(None),
-            loop,
+            self._loop,
         )
 
     async def query(

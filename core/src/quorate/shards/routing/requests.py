@@ -18,6 +18,7 @@ from quorate.shards.refusals import NotProposedError, OutcomeUnknownError
 from quorate.shards.routing.proposing import Result
 from quorate.v1.batch_pb2 import BatchReply, ItemRefusal
 
+_DOUBTED: Final = Copies.DOUBTED
 #: The code of an item that may or may not have been carried out.
 OUTCOME_UNKNOWN: Final = "OUTCOME_UNKNOWN"
 
@@ -26,7 +27,7 @@ class Proposal(NamedTuple):
     """A command to propose."""
 
     message: Message
-    #: On the loop's clock; see `Groups.deadline`.
+    #: On the loop's clock; see `Router.deadline`.
     deadline: float
     session: SessionRef | None = None
     fence: Fence | None = None
@@ -153,14 +154,14 @@ class Part:
     def __init__(self, request: Request, command: ShardCommand, *, slotless: bool = False) -> None:
         self.request: Final = request
         self.command: Final = command
-        message = command.message
+        message, payload = command.message, command.payload
         self.logged: Final = LoggedCommand(
             message.DESCRIPTOR.full_name,
-            message.SerializeToString(),
+            message.SerializeToString() if payload is None else payload,
             command.slots,
             request.stamp,
             slotless,
-            Copies.DOUBTED,
+            _DOUBTED,
             request.fence,
             request.caller,
             request.admitted,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from difflib import get_close_matches
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from google.protobuf.descriptor import FieldDescriptor
 from google.protobuf.message import DecodeError, Message
@@ -22,6 +22,7 @@ from quorate.plugin.slots import slot_of
 from quorate.shards.routing.slot_map import SlotMap
 from quorate.v1.batch_pb2 import ItemRefusal
 
+_BOUNDED: Final = (Message, str, bytes)
 #: How much of the name of an unknown command a refusal repeats.
 _SHOWN: Final = 200
 
@@ -47,17 +48,18 @@ def parse_public(catalog: Catalog, name: str, payload: bytes) -> Message:
     return _read(command, payload)
 
 
-def refused_items(
-    command: Command[Any],
-    message: Message,
-    limits: LimitsSection,
-    refused: tuple[ItemRefusal, ...] = (),
-) -> tuple[ItemRefusal, ...]:
-    """Check a message, and return the items to leave out: `refused`, and invalid ones.
+class Checked(NamedTuple):
+    """What the check of a message has found."""
 
-    Raises as `checked` does.
-    """
-    return checked(command, message, limits, refused)[0]
+    #: The items to leave out.
+    refused: tuple[ItemRefusal, ...] = ()
+    #: What was read of a usual batch.
+    read: ReadBatch | None = None
+    #: The message, serialized; None if that of the rest has to be.
+    payload: bytes | None = None
+
+
+_UNCHECKED: Final = Checked()
 
 
 def checked(
@@ -65,14 +67,15 @@ def checked(
     message: Message,
     limits: LimitsSection,
     refused: tuple[ItemRefusal, ...] = (),
-) -> tuple[tuple[ItemRefusal, ...], ReadBatch | None]:
-    """Return what `refused_items` does, and what was read of the message.
+) -> Checked:
+    """Check a message without some items, and leave out invalid ones as well.
 
     One bad item never hides the others. Raises `Invalid` for what is wrong as a whole, and for a
     batch of one: that is a single call.
     """
     try:
-        return refused, check(command, message, limits)
+        found = check(command, message, limits)
+        return found._replace(refused=refused) if refused else found
     except Invalid:
         # Most batches are right, and are looked at only once.
         items = command.items
@@ -82,16 +85,16 @@ def checked(
     def check_part(part: Message) -> None:
         check(command, part, limits)
 
-    return wrong_items(items, message, check_part, refused), None
+    return Checked(wrong_items(items, message, check_part, refused))
 
 
-def check(command: Command[Any], message: Message, limits: LimitsSection) -> ReadBatch | None:
-    """Raise `Invalid` for a message that is too large or that its plugin refuses.
-
-    Returns what was read of a usual batch.
-    """
-    size = message.ByteSize()
-    check_size(message.DESCRIPTOR.full_name, size, limits)
+def check(command: Command[Any], message: Message, limits: LimitsSection) -> Checked:
+    """Raise `Invalid` for a message that is too large or that its plugin refuses."""
+    # To tell its size takes as long.
+    payload = message.SerializeToString()
+    size = len(payload)
+    if size > limits.command_bytes:
+        check_size(message.DESCRIPTOR.full_name, size, limits)
     if command.items is not None:
         items = command.items.get(message)
         count = len(items)
@@ -109,7 +112,7 @@ def check(command: Command[Any], message: Message, limits: LimitsSection) -> Rea
         read = command.items.read(message)
     if read is None and command.validate is not None:
         command.validate(message)
-    return read
+    return Checked((), read, payload)
 
 
 def check_size(name: str, size: int, limits: LimitsSection) -> None:
@@ -127,14 +130,14 @@ def route(
     message: Message,
     slot_map: SlotMap,
     limits: LimitsSection,
-    refused: Sequence[ItemRefusal] = (),
-    read: ReadBatch | None = None,
+    found: Checked = _UNCHECKED,
 ) -> list[ShardCommand]:
-    """Return the command of each shard, without refused items; `read` was read of the message.
+    """Return the command of each shard, without the items to leave out.
 
     Raises `Invalid` and `UnknownShardError`.
     """
     group = command.group
+    refused, read, payload = found
     if refused:
         holder = slot_map.holders(group).__getitem__
         return split_rest(command, message, refused, holder, key_bytes=limits.key_bytes)
@@ -145,6 +148,8 @@ def route(
             slot_map.holders(group).__getitem__,
             key_bytes=limits.key_bytes,
             read=read,
+            payload=payload,
+            only=slot_map.only.get(group),
         )
     shard_key = command.shard_key(message)
     if len(shard_key) > limits.key_bytes:
@@ -154,7 +159,8 @@ def route(
             f"at most {limits.key_bytes} allowed (limits.key_bytes)",
         )
     slot = slot_of(shard_key)
-    return [ShardCommand(shard=slot_map.holder(group, slot), message=message, slots=(slot,))]
+    shard = slot_map.holder(group, slot)
+    return [ShardCommand(shard=shard, message=message, slots=(slot,), payload=payload)]
 
 
 def check_session(parts: Sequence[ShardCommand]) -> None:
@@ -202,7 +208,7 @@ def check_forwarded(
         raise Invalid(
             "shard", f"{logged.type} belongs to group {command.group}, and was sent to {shard}"
         )
-    read = check(command, message, limits)
+    read = check(command, message, limits).read
     if tuple(logged.slots) != _slots(command, message, shard, limits, read):
         raise Invalid(
             "slots",
@@ -253,10 +259,10 @@ def _check_values(message: Message, value_bytes: int, within: str) -> None:
 
 def _values(field: FieldDescriptor, value: Any) -> list[tuple[object, Any]]:
     """Return the messages, strings and bytes of a field, each with its position or key."""
-    if isinstance(value, Message | str | bytes):
+    if isinstance(value, _BOUNDED):
         return [(None, value)]
-    if isinstance(value, int | float):
+    if isinstance(value, (int, float)):
         return []
     is_map = field.message_type is not None and field.message_type.GetOptions().map_entry
     found = list(value.items() if is_map else enumerate(value))
-    return [(key, each) for key, each in found if isinstance(each, Message | str | bytes)]
+    return [(key, each) for key, each in found if isinstance(each, _BOUNDED)]

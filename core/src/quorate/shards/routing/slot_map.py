@@ -5,7 +5,7 @@ from typing import Final, Self
 
 from quorate.consensus.messages import Peer
 from quorate.plugin.shard_id import METADATA, ShardId
-from quorate.plugin.slots import even_cut, slot_of, slots_in
+from quorate.plugin.slots import SLOTS, even_cut, slot_of, slots_in
 from quorate.shards.refusals import UnknownShardError, WrongShardError
 from quorate.shards.topology_rows import is_changing, is_forming, replicas_of
 from quorate.v1.control_pb2 import ShardRow
@@ -61,6 +61,13 @@ class SlotMap:
                 )
             )
             for group in self._slots
+        }
+
+        #: By group: the shard that owns all of its slots, where there is one.
+        self.only: Final = {
+            group: shards[0]
+            for group, shards in self._shards.items()
+            if len(shards) == 1 and len(self._slots[group]) == SLOTS
         }
 
     @classmethod

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from functools import partial
+from dataclasses import dataclass
 from pathlib import Path
 from time import perf_counter
 from typing import TYPE_CHECKING, Final
@@ -32,40 +32,32 @@ _FULL_S: Final = 1.0
 _FILES_S: Final = 1.0
 
 
+@dataclass(eq=False)
 class ApplyLoop:
     """Applies entries in the turns of a driver.
 
     It pauses for a fork of the data, for files of an entry, for a disk, and for other shards.
     """
 
-    def __init__(
-        self,
-        shard: Shard,
-        context: ReplicaContext,
-        hooks: ShardHooks,
-        driver: Driver,
-        proposer: Proposer,
-        keeper: LogKeeper,
-        record: RoleRecord | None,
-        *,
-        applied: Callable[[], None],
-    ) -> None:
-        self._shard: Final = shard
-        self._context: Final = context
-        self._hooks: Final = hooks
-        self._loop: Final = context.loop
-        self._clock: Final = context.loop.time
-        self._driver: Final = driver
-        self._proposer: Final = proposer
-        self._keeper: Final = keeper
-        self._record: Final = record
-        self._applied: Final = applied
+    _shard: Shard
+    _context: ReplicaContext
+    _hooks: ShardHooks
+    _driver: Driver
+    _proposer: Proposer
+    _keeper: LogKeeper
+    _record: RoleRecord | None
+    _applied: Callable[[], None]
+
+    def __post_init__(self) -> None:
+        self._loop = self._context.loop
+        self._clock = self._context.loop.time
         self._preparing: asyncio.Task[None] | None = None
         #: The copying of the data to new shards, if any.
         self.forking: asyncio.Task[None] | None = None
         #: When to resume applying while writes to the data are stopped.
         self._held_until = float("-inf")
-        #: Lets other shards of the node run between turns of applying.
+        #: Whether other shards of the node may run between turns of applying, and do so now.
+        self.may_yield = False
         self._yields = False
 
     def apply(self, entries: Sequence[Entry]) -> int:
@@ -93,7 +85,7 @@ class ApplyLoop:
         self.fork()
         if (check := shard.applier.check_here) is not None:
             self._hooks.check(shard, check)
-        if (budget := self._context.loop_budget) is not None:
+        if self.may_yield and (budget := self._context.loop_budget) is not None:
             rest_s = budget.after(shard.id, perf_counter() - began)
             if rest_s:
                 self._yields = True
@@ -143,10 +135,9 @@ class ApplyLoop:
                         extra={"shard": str(shard.id), "index": files.ingested_at},
                     )
                     await asyncio.sleep(_FILES_S)
-            work = partial(shard.data.prepare_ingest, sorted(paths))
-            await self._loop.run_in_executor(None, work)
+            await self._loop.run_in_executor(None, shard.data.sync)
             shard.applier.prepared(files, paths)
-        except FullError as error:
+        except (FullError, StalledError) as error:
             self._hold(error)
         except (EngineError, OSError) as error:
             shard.fail(error)

@@ -37,7 +37,7 @@ class Barrier:
         self,
         shard: ShardId,
         loop: asyncio.AbstractEventLoop,
-        ask: Callable[[int], None],
+        ask: Callable[[int], object],
         is_leaderless: Callable[[], bool],
         *,
         applied: int,

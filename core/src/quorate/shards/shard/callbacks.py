@@ -3,6 +3,7 @@
 import asyncio
 import logging
 from collections.abc import Callable
+from dataclasses import dataclass, field
 from typing import Final, TypeVar
 
 from quorate.plugin.shard_id import ShardId
@@ -12,17 +13,18 @@ _log = logging.getLogger(__name__)
 C = TypeVar("C")
 
 
+@dataclass(eq=False)
 class Subscribers:
-    """Calls back after entries were applied, in a turn of the loop of its own."""
+    """Calls back after entries were applied, in a turn of the loop of its own.
 
-    def __init__(
-        self, shard: ShardId, loop: asyncio.AbstractEventLoop, applied: Callable[[], int]
-    ) -> None:
-        self._shard: Final = shard
-        self._loop: Final = loop
-        self._applied: Final = applied
-        self._callbacks: Final[dict[object, Callable[[int], None]]] = {}
-        self._informing: asyncio.Handle | None = None
+    It is the second one from then: the answers to the writers of the entries leave before.
+    """
+
+    _shard: ShardId
+    _loop: asyncio.AbstractEventLoop
+    _applied: Callable[[], int]
+    _callbacks: dict[object, Callable[[int], None]] = field(default_factory=dict, init=False)
+    _informing: asyncio.Handle | None = field(default=None, init=False)
 
     def subscribe(self, callback: Callable[[int], None]) -> Callable[[], None]:
         """Call back with the newest applied index after entries were applied; returns the cancel.
@@ -34,17 +36,21 @@ class Subscribers:
     def inform(self) -> None:
         """Call all back soon."""
         if self._callbacks and self._informing is None:
-            self._informing = self._loop.call_soon(self._inform)
+            self._informing = self._loop.call_soon(self._give_way)
 
     def end(self) -> None:
         """Call none back any more."""
         self._callbacks.clear()
 
+    def _give_way(self) -> None:
+        self._informing = self._loop.call_soon(self._inform)
+
     def _inform(self) -> None:
         self._informing = None
+        applied = self._applied()
         for callback in list(self._callbacks.values()):
             try:
-                callback(self._applied())
+                callback(applied)
             except Exception:  # noqa: BLE001 - later subscribers would wait forever
                 _log.exception("a subscriber of shard %s failed", self._shard)
 

@@ -6,6 +6,10 @@ from typing import Final
 
 #: Maximum difference of two clocks that agree.
 TOLERANCE_MS: Final = 5_000
+#: How long clocks that were all right are taken for right: nodes tell theirs every few seconds.
+_RIGHT_S: Final = 0.1
+#: Maximum step of the wall clock meanwhile: the clock of a loop stands still during a turn.
+_STEP_MS: Final = 20
 
 _NONE: Final[Mapping[str, int]] = MappingProxyType({})
 
@@ -39,6 +43,10 @@ class LogicalClock:
         self._voters: Final = voters
         self._base_ms = 0
         self._since = clock()
+        #: Until when clocks that were all right are not compared again, and how far the wall clock
+        #: was ahead of the monotonic one then.
+        self._right_until = float("-inf")
+        self._ahead_ms = 0
 
     @property
     def alarm(self) -> str | None:
@@ -68,9 +76,22 @@ class LogicalClock:
         `shard_now_ms` is the newest time that was applied: entries of an earlier leader may be
         applied only after the election.
         """
-        elapsed_ms = round((self._clock() - self._since) * 1_000)
+        now_s, wall_ms = self._clock(), self._wall_ms()
+        elapsed_ms = round((now_s - self._since) * 1_000)
         now_ms = max(self._base_ms + elapsed_ms, shard_now_ms)
-        wall_ms = self._wall_ms()
+        ahead_ms = wall_ms - round(now_s * 1_000)
+        if now_s < self._right_until and -_STEP_MS <= ahead_ms - self._ahead_ms <= _STEP_MS:
+            now_ms = max(now_ms, wall_ms)
+        else:
+            now_ms = self._compared(now_ms, wall_ms)
+            right = self._agreed and not self.strays
+            self._right_until = now_s + _RIGHT_S if right else float("-inf")
+            self._ahead_ms = ahead_ms
+        self._base_ms = max(self._base_ms, now_ms - elapsed_ms)
+        return now_ms
+
+    def _compared(self, now_ms: int, wall_ms: int) -> int:
+        """Compare the clocks of the voters, and return the later time if that may be used."""
         clocks: dict[str, int | None] = {**self._voters(), self._node: wall_ms}
         known = {node: shown for node, shown in clocks.items() if shown is not None}
         agreeing = [node for node in known if _near(known[node], wall_ms)]
@@ -81,7 +102,6 @@ class LogicalClock:
         else:
             self._agreed = False
             self.strays = self._disagreement(known, len(clocks))
-        self._base_ms = max(self._base_ms, now_ms - elapsed_ms)
         return now_ms
 
     def _disagreement(self, known: Mapping[str, int], voters: int) -> Mapping[str, int]:

@@ -77,7 +77,6 @@ class ReplicaContext:
             self.catalog,
             shard,
             data,
-            counted=program.counted,
             ownership=program.ownership,
             limits=self.settings.apply_limits,
         )

@@ -2,10 +2,11 @@
 
 import asyncio
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Final
 
 from quorate.consensus.progress import Mode
-from quorate.consensus.refusals import NotLeaderError, TransferRefusedError
+from quorate.consensus.refusals import NotLeaderError, RefusedError, TransferRefusedError
 from quorate.consensus.status import FollowerStatus
 from quorate.shards.refusals import NoLeaderError
 from quorate.shards.shard.shard import Shard
@@ -35,6 +36,26 @@ def _in_touch(shard: Shard, unfit: Callable[[str], bool]) -> list[FollowerStatus
         for each in status.followers
         if each.peer in voters and each.silent_s < patience_s and not unfit(each.peer.node)
     ]
+
+
+async def give_away(
+    shard: Shard,
+    loop: asyncio.AbstractEventLoop,
+    deadline: float,
+    unfit: Callable[[str], bool] = lambda node: False,
+) -> None:
+    """Transfer the leadership of a shard until it is led elsewhere, or no other voter can lead.
+
+    Unfit nodes get it only if no other node can lead.
+    """
+    while shard.leads and loop.time() < deadline:
+        heir = heir_of(shard, unfit) or heir_of(shard)
+        if heir is None:
+            return
+        # A transfer that is under way, or cannot begin now, is tried again.
+        with suppress(RefusedError):
+            shard.transfer(heir)
+        await pause(loop, _LOOK_S)
 
 
 async def transfer(

@@ -10,7 +10,7 @@ from typing import Final, Protocol
 from quorate.consensus.journal import Journal
 from quorate.storage.data.opening import check, log_needs_reset, needed_of_log
 from quorate.storage.data.shard_data import ShardData
-from quorate.storage.engine.port import FullError
+from quorate.storage.engine.port import FullError, StalledError
 
 #: The time between two syncs in turn, in times of what the first one took.
 _REST: Final = 2.0
@@ -54,8 +54,9 @@ class LogPolicy:
 
     tail_entries: int = 10_000
     tail_bytes: int = 256 << 20
-    #: Maximum time until applied entries become durable.
-    flush_s: float = 60.0
+    #: Maximum time until applied entries become durable. After a crash those that are not are
+    #: applied again.
+    flush_s: float = 600.0
     #: Limit of the entries retained for snapshots in transfer.
     held_bytes: int = 1 << 30
     held_s: float = 1_800.0
@@ -112,8 +113,8 @@ class SyncTurns:
 class LogKeeper:
     """Makes applied entries durable in the data, off the loop, and then compacts the log.
 
-    A compaction keeps three quarters of what the policy allows, so that new entries until the
-    next one stay within it.
+    A compaction keeps three quarters of the entries that the policy wants, and the next one comes
+    after half as many more: the rows of fewer ones make files that are too small.
     """
 
     def __init__(
@@ -143,8 +144,6 @@ class LogKeeper:
         self._waits = False
         #: The task off the loop, if any.
         self.flushing: asyncio.Future[None] | None = None
-        #: A sync found the disk full: its writes are in doubt until they are flushed to files.
-        self._in_doubt = False
         self._stopped = False
 
     def applied(self, entries: int, size: int) -> None:
@@ -152,7 +151,7 @@ class LogKeeper:
         self._entries += entries
         self._bytes += size
         policy = self._policy
-        if self._entries >= policy.tail_entries / 8 or self._bytes >= policy.tail_bytes / 8:
+        if self._entries >= policy.tail_entries / 2 or self._bytes >= policy.tail_bytes / 8:
             self.flush()
         else:
             self._plan()
@@ -172,8 +171,7 @@ class LogKeeper:
             self._timer = None
         self._entries = self._bytes = 0
         index = self._data.begin_sync()
-        work = self._write_files if self._in_doubt else self._data.sync
-        self.flushing = self._loop.run_in_executor(None, work)
+        self.flushing = self._loop.run_in_executor(None, self._data.sync)
         self.flushing.add_done_callback(lambda done: self._flushed(index, done))
 
     def flush_in_turn(self) -> None:
@@ -203,22 +201,16 @@ class LogKeeper:
         self.flush()
         return self.flushing
 
-    def _write_files(self) -> None:
-        self._data.flush()
-        self._data.sync()
-
     def _flushed(self, index: int, done: asyncio.Future[None]) -> None:
         self.flushing = None
         error = None if done.cancelled() else done.exception()
         if done.cancelled() or self._stopped:
             return
-        if isinstance(error, FullError):
-            self._in_doubt = True
+        if isinstance(error, FullError | StalledError):
             self._timer = self._loop.call_later(self._policy.retry_s, self._wait_for_turn)
         elif isinstance(error, Exception):
             self._failed(error)
         else:
-            self._in_doubt = False
             self._data.synced(index)
             self._cut_behind()
             # Entries applied meanwhile are not covered, and may be the last for a long time.

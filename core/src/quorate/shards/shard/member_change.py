@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import Callable
-from typing import Final
+from dataclasses import dataclass
 
 from quorate.consensus.membership import Configuration
 from quorate.consensus.status import Proposed
@@ -11,23 +11,15 @@ from quorate.shards.refusals import NotProposedError, OutcomeUnknownError, Unans
 from quorate.shards.shard.writes import Fate, Flights
 
 
+@dataclass(eq=False)
 class MemberChanges:
     """Proposes configurations; `propose` logs one, and returns None if the log failed."""
 
-    def __init__(
-        self,
-        shard: ShardId,
-        loop: asyncio.AbstractEventLoop,
-        flights: Flights,
-        propose: Callable[[Configuration], Proposed | None],
-        *,
-        timeout_s: float,
-    ) -> None:
-        self._members: Final = f"the members of shard {shard}"
-        self._loop: Final = loop
-        self._flights: Final = flights
-        self._propose: Final = propose
-        self._timeout_s: Final = timeout_s
+    _shard: ShardId
+    _loop: asyncio.AbstractEventLoop
+    _flights: Flights
+    _propose: Callable[[Configuration], Proposed | None]
+    _timeout_s: float
 
     def change(
         self, configuration: Configuration, timeout_s: float | None = None
@@ -38,6 +30,7 @@ class MemberChanges:
         with `OutcomeUnknownError`, at the timeout as `UnansweredInTimeError`.
         """
         changed: asyncio.Future[int] = self._loop.create_future()
+        members = f"the members of shard {self._shard}"
 
         def settle(fate: Fate) -> None:
             if changed.done():
@@ -46,19 +39,18 @@ class MemberChanges:
                 changed.set_result(proposed.index)
             elif fate is Fate.DISCARDED:
                 changed.set_exception(
-                    NotProposedError(f"{self._members} did not change: its leader was lost")
+                    NotProposedError(f"{members} did not change: its leader was lost")
                 )
             else:
                 changed.set_exception(
                     OutcomeUnknownError(
-                        f"whether {self._members} changed is not known here: look at them on"
-                        " another node"
+                        f"whether {members} changed is not known here: look at them on another node"
                     )
                 )
 
         def expire() -> None:
             if not changed.done():
-                why = f"{self._members} were about to change when the time was over"
+                why = f"{members} were about to change when the time was over"
                 changed.set_exception(
                     UnansweredInTimeError(f"{why}, and may change yet: look at them")
                 )

@@ -8,7 +8,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from itertools import groupby
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from quorate.apply.applier import Applier
 from quorate.apply.entries import MAX_COMMANDS, LoggedCommand
@@ -46,9 +46,6 @@ from quorate.shards.shard.writes import (
     warn_slow,
 )
 from quorate.shards.timing import Alarm
-
-if TYPE_CHECKING:
-    pass
 
 _log = logging.getLogger(__name__)
 
@@ -326,12 +323,18 @@ class Proposer:
             return ()
         taken = len(evaluation.outcomes)
         self._log(evaluation, ready[:taken], self._clock() - began)
-        return ready[taken:]
+        left = ready[taken:]
+        if left:
+            # A turn may end the leadership, and these are not in the queue.
+            self._driver.wake()
+        else:
+            self._driver.turn()
+        return left
 
     def _evaluate(self, writes: Sequence[Write]) -> Evaluation | None:
         """Evaluate the first of these writes; None if this replica has just stopped."""
         checked_index, checksum = self._applier.checksum_at()
-        return self._driver.call(
+        return self._driver.ask(
             lambda: self._evaluator.evaluate(
                 self._replica.log.last.index + 1,
                 [write.commands for write in writes],
@@ -344,7 +347,7 @@ class Proposer:
     def _log(self, evaluation: Evaluation, writes: Sequence[Write], took_s: float) -> None:
         payload = evaluation.payload
         try:
-            proposed = self._driver.call(partial(self._replica.propose, payload))
+            proposed = self._driver.ask(partial(self._replica.propose, payload))
         except NotLeaderError:
             self._refuse(writes)
             return

@@ -2,7 +2,6 @@
 
 import asyncio
 from collections.abc import Callable, Iterable
-from functools import partial
 from typing import Final, NamedTuple
 
 from quorate.apply.applier import Applier
@@ -73,7 +72,7 @@ class ShardReads:
         self.barrier: Final = Barrier(
             shard,
             loop,
-            lambda token: driver.call(partial(driver.replica.read_index, token)),
+            lambda token: driver.tell(driver.replica.read_index, token, alone=True),
             lambda: loop.time() >= leaderless_from(),
             applied=applier.applied,
             linger_s=settings.linger_s,

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from quorate.consensus.membership import Configuration
-from quorate.consensus.messages import Entry, EntryKind, weight
+from quorate.consensus.messages import CONFIG, Entry, weight
 from quorate.consensus.replica import Replica
 from quorate.observe.recorder import COMMITTED, Recorder
 from quorate.plugin.shard_id import ShardId
@@ -51,7 +51,7 @@ class RoleRecord:
             size=sum(map(weight, new)),
         )
         for each in new:
-            if each.kind is EntryKind.CONFIG:
+            if each.kind is CONFIG:
                 members = Configuration.decode(each.payload).members
                 voters = {member.peer.node: member.voter for member in members}
                 self._recorder.event("members", shard=self._shard, index=each.index, voters=voters)

@@ -17,7 +17,7 @@ from quorate.apply.program import Program
 from quorate.consensus.driver import Alarms, Driver
 from quorate.consensus.journal import Position
 from quorate.consensus.membership import Configuration
-from quorate.consensus.messages import Append, Entry, EntryKind, Message, Peer
+from quorate.consensus.messages import COMMAND, Append, Entry, Message, Peer
 from quorate.consensus.reads import ReadOutcome
 from quorate.consensus.status import ReplicaStatus
 from quorate.consensus.timing import Timing
@@ -46,6 +46,8 @@ _FIRST_HEARTBEATS: Final = 1.5
 #: Between the elections of shards that start together: an election takes some milliseconds of all
 #: nodes, and they must not run into each other's timeouts.
 _APART_S: Final = 0.005
+#: The longest time for which entries are applied again when a shard opens: heartbeats wait.
+_AGAIN_S: Final = 0.2
 
 
 class ShardClosedError(UnreadableError):
@@ -111,7 +113,6 @@ class Shard:
         self._journal: Final = journal
         self._name: Final = replica_name(shard, epoch)
         self._loop: Final = loop
-        self._clock: Final = loop.time
         self.replica: Final = context.replica(me, journal, data, rng)
         self.replica.reluctant = lambda: self.shortage is not None
         self._record: Final = (
@@ -138,11 +139,11 @@ class Shard:
             loop,
             self._proposer.flights,
             lambda wanted: self._driver.call(partial(self.replica.change_membership, wanted)),
-            timeout_s=settings.write_timeout_s,
+            settings.write_timeout_s,
         )
         driver, proposer, keeper = self._driver, self._proposer, self._keeper
         self._applying: Final = ApplyLoop(
-            self, context, hooks, driver, proposer, keeper, self._record, applied=self._told_applied
+            self, context, hooks, driver, proposer, keeper, self._record, self._told_applied
         )
         self._subscribers: Final = Subscribers(shard, loop, lambda: data.applied)
         self._readers: Final = StoreReaders(loop)
@@ -167,7 +168,7 @@ class Shard:
         self.on_replace: Final = self._readers.add
         #: Retains the entries above an index until it is released, or `broken` by a long log.
         self.hold_log: Final = self._keeper.hold
-        #: Makes durable soon what was applied until now: by itself it is within a minute.
+        #: Makes durable soon what was applied until now: by itself it is after minutes.
         self.make_durable: Final = self._keeper.flush_in_turn
         #: The newest term with a known leader.
         self._led_term = 0
@@ -180,6 +181,10 @@ class Shard:
         self._driver.call(partial(self.replica.compact_to, index))
 
     # Life.
+
+    def apply_again(self) -> None:
+        """Apply what had been applied before a crash, unless it takes long: call it once opened."""
+        self._driver.apply_again(_AGAIN_S)
 
     def start(self, first: Configuration | None = None, *, before: int = 0) -> None:
         """Start; `first` is the configuration of a new shard.
@@ -194,6 +199,7 @@ class Shard:
             self.replica.put_off(before * _APART_S)
 
         self._started_at = self._loop.time()
+        self._applying.may_yield = True
         # It may have ended between the cut and the copies.
         self._applying.fork()
         self._driver.call(act)
@@ -240,17 +246,18 @@ class Shard:
         """The number of its newest write to the node's log."""
         return self._journal.written
 
-    def receive(self, message: Message) -> None:
-        """Process a message of a peer.
+    def receive(self, message: Message, *, alone: bool = False) -> None:
+        """Process a message of a peer, at once if it came alone.
 
         While the disk is nearly full, commands are dropped as if the network had lost them: the
         node's log must not fail. Reads that wait for them are better answered by another replica.
         """
         self.received += 1
-        if isinstance(message.body, Append) and _has_commands(message.body) and self.shortage:
+        body = message.body
+        if isinstance(body, Append) and self.shortage and _has_commands(body):
             self._refuse_behind()
             return
-        self._driver.tell(partial(self.replica.receive, message))
+        self._driver.tell(self.replica.receive, message, alone=alone)
 
     def remade(self, node: str) -> None:
         """Record that the bulk stream to a node was replaced."""
@@ -258,7 +265,7 @@ class Shard:
 
     def synced(self, sequence: int) -> None:
         """Record that log writes up to `sequence` are durable."""
-        if not self._driver.tell(partial(self.replica.synced, sequence)) and self.leads:
+        if not self._driver.tell(self.replica.synced, sequence, alone=True) and self.leads:
             # The stage of its writes has changed all the same.
             self._proposer.look()
         self._log_waits.reached(sequence)
@@ -576,7 +583,7 @@ def _tidied(shard: ShardId, done: asyncio.Future[None]) -> None:
 
 def _has_commands(append: Append) -> bool:
     """Whether it is more than the few bytes that a new leader or a member's change needs."""
-    return any(entry.kind == EntryKind.COMMAND for entry in append.entries)
+    return any(entry.kind is COMMAND for entry in append.entries)
 
 
 def replica_name(shard: ShardId, epoch: int) -> str:

@@ -59,6 +59,9 @@ class Fate(Enum):
     UNKNOWN = "unknown"
 
 
+_APPLIED: Final = Fate.APPLIED
+
+
 class Stage(Enum):
     """The stages of a write."""
 
@@ -263,8 +266,9 @@ class Flights:
             return
         flight = self._flights.get((index, term))
         if flight is not None:
-            self._settle(flight, Fate.APPLIED)
-        self._settle_all(lambda each: each.index == index or each.term < term, Fate.DISCARDED)
+            self._settle(flight, _APPLIED)
+        if self._flights:
+            self._settle_all(lambda each: each.index == index or each.term < term, Fate.DISCARDED)
 
     def overtaken(self, index: int) -> None:
         """Settle the proposals up to `index`: a snapshot replaced their entries."""
@@ -286,7 +290,7 @@ class Flights:
             return
         if flight.committed_at is None:
             self._landed(flight)
-        if fate is Fate.APPLIED:
+        if fate is _APPLIED:
             self._answer(flight)
         else:
             self._fail(flight, fate)

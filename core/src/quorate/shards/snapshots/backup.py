@@ -8,10 +8,8 @@ The manifest is written at the end: a directory without it is no backup. Its for
 import asyncio
 import json
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Collection, Mapping
-from contextlib import aclosing, closing
-from dataclasses import dataclass
-from functools import partial
-from pathlib import Path
+from contextlib import closing
+from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import Any, Final
 from zlib import crc32
@@ -21,7 +19,8 @@ from quorate.consensus.membership import Configuration, Member
 from quorate.consensus.messages import Peer
 from quorate.plugin.shard_id import METADATA, ShardId
 from quorate.shards.snapshots.first_state import fill, leap
-from quorate.shards.snapshots.parts import MANIFEST, BackupError, BackupTarget, FilePart, slices
+from quorate.shards.snapshots.parts import MANIFEST, BackupError, slices
+from quorate.shards.topology_rows import stored_rows
 from quorate.storage import backup_stores
 from quorate.storage.backup_stores import Place
 from quorate.storage.data.checkpoint import Checkpoint, Manifest, SnapshotFile
@@ -32,6 +31,7 @@ from quorate.storage.engine.port import Batch, DamagedError, EngineError
 from quorate.storage.families import MEMBERS, NODES, SHARDS
 from quorate.storage.rows import revision_of, stored as stored_row, value_of
 from quorate.v1 import control_pb2
+from quorate.v1.admin_pb2 import BackupPart
 
 _FORMAT: Final = 1
 _NO_MANIFESTS: Final[Mapping[ShardId, Manifest]] = MappingProxyType({})
@@ -77,7 +77,7 @@ async def parts(
     cluster: bytes,
     loop: asyncio.AbstractEventLoop,
     others: Mapping[ShardId, Manifest] = _NO_MANIFESTS,
-) -> AsyncGenerator[FilePart, None]:
+) -> AsyncGenerator[BackupPart, None]:
     """Yield the backup of these shards while they serve, the manifest last.
 
     `others` were copied before on other nodes, and belong to the same backup. The copy of a shard
@@ -102,33 +102,12 @@ async def parts(
             await loop.run_in_executor(None, checkpoint.release)
     content = Backup(cluster, manifests).encode()
     for offset, length in slices(len(content)):
-        yield FilePart(
+        yield BackupPart(
             path=MANIFEST,
             offset=offset,
             content=content[offset : offset + length],
             size=len(content),
         )
-
-
-async def back_up(
-    shards: Mapping[ShardId, ShardData],
-    directory: Path,
-    *,
-    cluster: bytes,
-    loop: asyncio.AbstractEventLoop,
-) -> Backup:
-    """Copy the data of these shards into an empty directory, while they serve.
-
-    Raises `BackupError`, `EngineError` or `OSError`; what was copied until then stays.
-    """
-    target = BackupTarget(directory)
-    try:
-        async with aclosing(parts(shards, cluster=cluster, loop=loop)) as coming:
-            async for part in coming:
-                await loop.run_in_executor(None, target.take, part)
-    finally:
-        target.close()
-    return read(directory)
 
 
 def read(directory: Place) -> Backup:
@@ -163,7 +142,10 @@ def restore(
         if place.pointer() is not None or place.folders():
             raise BackupError(f"{place} holds data of shard {shard}: restore into an empty node.")
         try:
-            _restore_shard(directory, shard, place, me, onward)
+            with closing(opened(directory, shard, place)) as data:
+                onward(shard, data)
+                _make_own(data, shard, me)
+                data.sync()
         except (EngineError, OSError) as error:
             raise BackupError(
                 f"shard {shard} cannot be restored from {directory}: {error}"
@@ -178,8 +160,7 @@ def folder_of(shard: ShardId) -> str:
 
 def _demand_all(metadata: ShardData, shards: Collection[ShardId]) -> None:
     """Raise `BackupError` for a shard that is not copied: it would be restored empty."""
-    for _, stored in metadata.iterate(SHARDS, b"", None):
-        row = control_pb2.ShardRow.FromString(value_of(stored))
+    for row in stored_rows(metadata, SHARDS, control_pb2.ShardRow):
         shard = ShardId(row.group, row.number)
         if shard not in shards and not row.merged_into:
             raise BackupError(
@@ -190,42 +171,31 @@ def _demand_all(metadata: ShardData, shards: Collection[ShardId]) -> None:
 
 async def _parts_of(
     checkpoint: Checkpoint, folder: str, file: SnapshotFile, loop: asyncio.AbstractEventLoop
-) -> AsyncIterator[FilePart]:
+) -> AsyncIterator[BackupPart]:
     found = 0
     for offset, length in slices(file.size):
         content = await loop.run_in_executor(None, checkpoint.read, file.name, offset, length)
         found = crc32(content, found)
         if offset + length == file.size and found != file.checksum:
             raise DamagedError(f"{file.name} of {folder} changed since it was read: retry.")
-        yield FilePart(path=f"{folder}/{file.name}", offset=offset, content=content, size=file.size)
+        yield BackupPart(
+            path=f"{folder}/{file.name}", offset=offset, content=content, size=file.size
+        )
 
 
 def opened(directory: Place, shard: ShardId, home: Home) -> ShardData:
     """Return the data of a shard as it was copied, in an empty home; raises `BackupError`."""
-    data = ShardData.open(home, ())
+    data, folder = ShardData.open(home, ()), directory / folder_of(shard)
     try:
-        fill(data, read(directory).shards[shard], partial(_read_part, directory / folder_of(shard)))
+        fill(
+            data,
+            read(directory).shards[shard],
+            lambda name, *part: backup_stores.read_part(folder / name, *part),
+        )
     except (EngineError, OSError) as error:
         data.close()
         raise BackupError(f"shard {shard} cannot be restored from {directory}: {error}") from error
     return data
-
-
-def _restore_shard(
-    directory: Place,
-    shard: ShardId,
-    home: Home,
-    me: Peer,
-    onward: Callable[[ShardId, ShardData], None],
-) -> None:
-    with closing(opened(directory, shard, home)) as data:
-        onward(shard, data)
-        _make_own(data, shard, me)
-        data.sync()
-
-
-def _read_part(folder: Place, name: str, offset: int, length: int) -> bytes:
-    return backup_stores.read_part(folder / name, offset, length)
 
 
 def _make_own(data: ShardData, shard: ShardId, me: Peer) -> None:
@@ -248,17 +218,14 @@ def _make_own(data: ShardData, shard: ShardId, me: Peer) -> None:
             for key, _ in data.iterate(family, b"", None):
                 batch.delete(family, key)
     position = Position(leap(record.position.index), record.position.term)
-    data.begin(
-        batch,
-        AppliedRecord(
-            position,
-            position.index,
-            Configuration.of([Member(me)]).encode(),
-            record.now_ms,
-            record.checksum,
-            record.generation + 1,
-        ),
+    own = replace(
+        record,
+        position=position,
+        configuration_index=position.index,
+        configuration=Configuration.of([Member(me)]).encode(),
+        generation=record.generation + 1,
     )
+    data.begin(batch, own)
 
 
 def _checksum(content: Mapping[str, Any]) -> int:

@@ -1,35 +1,22 @@
 """Transfers a backup: a sequence of parts of files, and the directory that receives them."""
 
-import os
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, suppress
 from pathlib import Path
-from typing import IO, Final
+from typing import Final
 
-from quorate.storage import durably
+from quorate.storage import backup_stores, durably
+from quorate.storage.backup_stores import Place
+from quorate.v1.admin_pb2 import BackupPart
 
 #: The file that comes last: a directory without it is no backup.
 MANIFEST: Final = "backup.json"
 #: Maximum bytes of a part.
 PART_BYTES: Final = 1 << 20
 
-_UNFINISHED: Final = ".new"
-
 
 class BackupError(Exception):
     """A backup cannot be made, read or restored; the text names the remedy."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class FilePart:
-    """The next bytes of a file; an empty file is one part."""
-
-    #: Where in the backup's directory, with slashes.
-    path: str
-    offset: int
-    content: bytes
-    #: The size of the whole file.
-    size: int
 
 
 def slices(size: int) -> Iterator[tuple[int, int]]:
@@ -40,73 +27,67 @@ def slices(size: int) -> Iterator[tuple[int, int]]:
 
 
 class BackupTarget:
-    """A directory that becomes a backup, part by part; everything here blocks.
+    """A directory or a folder of a store that becomes a backup, part by part; all of it blocks.
 
-    An incomplete directory is no backup: the manifest is written last, when everything else is
-    durable.
+    An incomplete one is no backup: the manifest is written last, when everything else is durable.
     """
 
-    def __init__(self, directory: Path) -> None:
+    def __init__(self, directory: Place) -> None:
         """Raises `BackupError` for a directory that is not empty."""
-        directory.mkdir(parents=True, exist_ok=True)
-        if any(directory.iterdir()):
+        if backup_stores.names(directory):
             raise BackupError(f"{directory} is not empty: name an empty directory, or a new one.")
+        backup_stores.make(directory)
+        #: The complete files, and the bytes of all.
+        self.files = self.bytes = 0
         #: Whether the manifest was received.
         self.finished = False
         self._directory: Final = directory
         self._path = ""
-        #: Missing bytes of the file at that path.
-        self._left = 0
-        self._taken = 0
-        self._file: IO[bytes] | None = None
+        #: The bytes of the file at that path: those that came, and all.
+        self._taken = self._size = 0
+        self._manifest = b""
+        #: The file that is being written.
+        self._file: Final = ExitStack()
+        self._write: Callable[[bytes], object] = bytes
 
-    def take(self, part: FilePart) -> None:
+    def take(self, part: BackupPart) -> None:
         """Write the part that follows the one before; raises `BackupError` for any other."""
-        if self._left:
-            fits = (part.path, part.offset) == (self._path, self._taken)
-        else:
+        begins = self._taken == self._size
+        if begins:
             fits = part.offset == 0 and not self.finished and _is_of_a_backup(part.path)
+        else:
+            fits = (part.path, part.offset) == (self._path, self._taken)
         if not fits or part.offset + len(part.content) > part.size:
             raise BackupError(
-                f"a part of {part.path!r} at {part.offset} is not the next one in"
-                f" {self._directory}: remove the directory, and back up again."
+                f"the backup is incomplete: a part of {part.path!r} at {part.offset} came after"
+                f" byte {self._taken} of {self._path!r}; empty {self._directory}, then run it again"
             )
-        self._write(part)
-        self._path, self._taken = part.path, part.offset + len(part.content)
-        self._left = part.size - self._taken
-        if not self._left:
+        if part.path == MANIFEST:
+            self._manifest += part.content
+        else:
+            if begins:
+                place = self._directory / part.path
+                self._write = self._file.enter_context(backup_stores.writing(place))
+            self._write(part.content)
+        self._path, self._taken, self._size = part.path, part.offset + len(part.content), part.size
+        self.bytes += len(part.content)
+        if self._taken == self._size:
             self._end_file()
 
     def close(self) -> None:
-        """Close the current file; received data stays."""
-        if self._file is not None:
-            self._file.close()
-            self._file = None
-
-    def _write(self, part: FilePart) -> None:
-        if self._file is None:
-            path = self._directory / part.path
-            if part.path == MANIFEST:
-                path = path.with_suffix(_UNFINISHED)
-            path.parent.mkdir(exist_ok=True)
-            self._file = path.open("xb")
-        self._file.write(part.content)
+        """Give up a file that is incomplete; the others stay."""
+        with suppress(BackupError), self._file:
+            raise BackupError("the rest of the file does not come")
 
     def _end_file(self) -> None:
-        if self._file is not None:
-            self._file.flush()
-            os.fsync(self._file.fileno())
-            self.close()
-        if self._path != MANIFEST:
-            return
-        for folder in self._directory.iterdir():
-            if folder.is_dir():
-                durably.sync_directory(folder)
-        durably.sync_directory(self._directory)
-        manifest = self._directory / MANIFEST
-        manifest.with_suffix(_UNFINISHED).rename(manifest)
-        durably.sync_directory(self._directory)
-        self.finished = True
+        self._file.close()
+        self.files += 1
+        if self._path == MANIFEST:
+            if isinstance(self._directory, Path):
+                for folder in (*self._directory.iterdir(), self._directory):
+                    durably.sync_directory(folder)
+            backup_stores.write(self._directory / MANIFEST, self._manifest)
+            self.finished = True
 
 
 def _is_of_a_backup(path: str) -> bool:

@@ -4,7 +4,7 @@ import asyncio
 import logging
 from collections import Counter
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from typing import Final, TypeVar
 
@@ -70,7 +70,6 @@ class SnapshotQueue:
     ) -> None:
         self._port: Final = port
         self._loop: Final = loop
-        self._clock: Final = loop.time
         self._settings: Final = settings or SnapshotSettings()
         #: Transfers that wait, are in progress, or failed and pause.
         self._asked: Final[set[tuple[ShardId, Peer]]] = set()
@@ -199,7 +198,8 @@ class SnapshotQueue:
                     content = await self._beside(partial(checkpoint.read, file.name, offset, size))
                     await self._pace(size)
                     async with asyncio.timeout(settings.stall_s):
-                        await outgoing.write(Chunk(number, offset, content))
+                        chunk = Chunk(file=number, offset=offset, content=content)
+                        await outgoing.write(chunk)
                     self.sent_bytes += size
                     failpoint("snapshot.part_sent")
             failpoint("snapshot.sent")
@@ -209,7 +209,7 @@ class SnapshotQueue:
             outgoing.cancel()
 
     async def _pace(self, size: int) -> None:
-        now = self._clock()
+        now = self._loop.time()
         begins = max(now, self._next_at)
         self._next_at = begins + size / self._settings.bytes_per_s
         await pause(self._loop, begins - now)
@@ -221,15 +221,15 @@ class SnapshotQueue:
         were sent, and another snapshot would be needed.
         """
         goal = shard.status().replica.last
-        match, moved_at = -1, self._clock()
+        match, moved_at = -1, self._loop.time()
         while shard.leads and not given_up():
             followers = shard.status().replica.followers
             now_at = next((each.match for each in followers if each.peer == peer), goal)
             if now_at >= goal:
                 return
             if now_at > match:
-                match, moved_at = now_at, self._clock()
-            elif self._clock() > moved_at + self._settings.stall_s:
+                match, moved_at = now_at, self._loop.time()
+            elif self._loop.time() > moved_at + self._settings.stall_s:
                 return
             await pause(self._loop, self._settings.look_s)
 
@@ -249,7 +249,6 @@ class SnapshotReceiver:
     ) -> None:
         self._shard: Final = shard
         self._loop: Final = loop
-        self._clock: Final = loop.time
         self._settings: Final = settings or SnapshotSettings()
         self._current: ShardReception | None = None
 
@@ -262,7 +261,7 @@ class SnapshotReceiver:
         _demand_room(shard)
         current = self._current
         if current is not None and not current.ended:
-            stalled = self._clock() > current.moved_at + self._settings.stall_s
+            stalled = self._loop.time() > current.moved_at + self._settings.stall_s
             if current.installing or (current.shard.id != offer.shard and not stalled):
                 raise ReceiverBusyError(f"it is receiving one of shard {current.shard.id}")
             # A sender that starts again has abandoned its earlier transfer.
@@ -276,26 +275,21 @@ class SnapshotReceiver:
         return self._current
 
 
+@dataclass(eq=False)
 class ShardReception:
     """A snapshot that a shard receives."""
 
-    def __init__(
-        self,
-        shard: Shard,
-        offer: Offer,
-        incoming: Incoming,
-        loop: asyncio.AbstractEventLoop,
-    ) -> None:
-        self.shard: Final = shard
-        self._offer: Final = offer
-        self._incoming: Final = incoming
-        self._loop: Final = loop
-        self._clock: Final = loop.time
+    shard: Shard
+    _offer: Offer
+    _incoming: Incoming
+    _loop: asyncio.AbstractEventLoop
+    installing: bool = field(default=False, init=False)
+    ended: bool = field(default=False, init=False)
+    _busy: asyncio.Future[None] | None = field(default=None, init=False)
+
+    def __post_init__(self) -> None:
         #: When the last part arrived.
-        self.moved_at = loop.time()
-        self.installing = False
-        self.ended = False
-        self._busy: asyncio.Future[None] | None = None
+        self.moved_at = self._loop.time()
 
     async def write(self, chunk: Chunk) -> None:
         """Write the next part; raises `SnapshotRefusedError`."""
@@ -305,7 +299,7 @@ class ShardReception:
         _demand_room(self.shard)
         name = files[chunk.file].name
         await self._beside(lambda: self._incoming.write(name, chunk.offset, chunk.content))
-        self.moved_at = self._clock()
+        self.moved_at = self._loop.time()
         failpoint("snapshot.part_received")
 
     async def finish(self) -> None:

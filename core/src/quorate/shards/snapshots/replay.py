@@ -48,7 +48,7 @@ def plan(archive: Archive, until_ms: int | None) -> tuple[Place, Onward]:
             " moment or a later one."
         )
     try:
-        ends_ms = min(map(archive.complete_until_ms, map(str, backup.read(chosen).shards)))
+        ends_ms = min(archive.complete(str(each)).until_ms for each in backup.read(chosen).shards)
     except ArchiveError as error:
         raise BackupError(f"{error}.") from error
     if until_ms > ends_ms:
@@ -160,7 +160,7 @@ def _entries(archive: Archive, shard: ShardId, after: int) -> Iterator[Entry]:
         for entry in archive.entries(str(shard), after):
             yield entry
             after = entry.index
-        if after < archive.complete_index(str(shard)):
+        if after < archive.complete(str(shard)).last_index:
             raise BackupError(
                 f"{archive.directory} lacks entries of shard {shard} after index {after}: restore"
                 " to a moment before them, or after the backup that followed."

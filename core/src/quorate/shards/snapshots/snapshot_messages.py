@@ -1,17 +1,25 @@
 """The messages of a snapshot transfer, and its port to other nodes."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final, Protocol
 
 from google.protobuf.message import DecodeError
 
 from quorate.consensus.messages import Peer
-from quorate.consensus.peer.wire import Handshake, MalformedMessageError, Start
+from quorate.consensus.peer.wire import (
+    Handshake,
+    MalformedMessageError,
+    handshake_proto,
+    read_handshake,
+)
 from quorate.plugin.shard_id import ShardId
 from quorate.storage.data.checkpoint import Manifest, SnapshotFile
 from quorate.storage.data.record import AppliedRecord
-from quorate.v1 import peer_pb2, snapshot_pb2
+from quorate.v1 import snapshot_pb2
+
+#: A part of one file, by its place in the manifest; parts come in order.
+Chunk = snapshot_pb2.SnapshotChunk
 
 #: Maximum number of files of a snapshot.
 MOST_FILES: Final = 100_000
@@ -41,15 +49,6 @@ class Offer:
     manifest: Manifest
     #: The history of the shard that it is of.
     epoch: int = 0
-
-
-@dataclass(frozen=True, slots=True)
-class Chunk:
-    """A part of one file, by its place in the manifest; parts come in order."""
-
-    file: int
-    offset: int
-    content: bytes
 
 
 class Outgoing(Protocol):
@@ -96,16 +95,7 @@ def encode_offer(offer: Offer, handshake: Handshake) -> bytes:
     """Return the first frame of a transfer."""
     manifest = offer.manifest
     header = snapshot_pb2.SnapshotHeader(
-        handshake=peer_pb2.PeerHandshake(
-            cluster_id=handshake.cluster,
-            token_hash=handshake.token_hash,
-            node=handshake.peer.node,
-            replica=offer.source.replica,
-            target_node=handshake.target,
-            config_index=handshake.config_index,
-            start=handshake.start.number,
-            start_mark=handshake.start.mark,
-        ),
+        handshake=handshake_proto(replace(handshake, peer=offer.source)),
         shard=str(offer.shard),
         target_replica=offer.target.replica,
         config_index=offer.config_index,
@@ -128,7 +118,7 @@ def decode_offer(content: bytes) -> tuple[Offer, Handshake]:
     if not frame.HasField("header"):
         raise MalformedMessageError("a snapshot that begins without a header", "nothing is read")
     header = frame.header
-    shown = header.handshake
+    handshake = read_handshake(header.handshake)
     if len(header.manifest.files) > MOST_FILES:
         raise MalformedMessageError("a snapshot of too many files", str(len(header.manifest.files)))
     try:
@@ -137,30 +127,20 @@ def decode_offer(content: bytes) -> tuple[Offer, Handshake]:
     except ValueError as error:
         raise MalformedMessageError("a snapshot of nothing", str(error)) from None
     files = (SnapshotFile(each.name, each.size, each.checksum) for each in header.manifest.files)
-    source = Peer(shown.node, shown.replica)
     offer = Offer(
         shard,
-        source,
-        Peer(shown.target_node, header.target_replica),
+        handshake.peer,
+        Peer(handshake.target, header.target_replica),
         header.config_index,
         Manifest(record, tuple(files)),
         header.epoch,
-    )
-    handshake = Handshake(
-        source,
-        shown.cluster_id,
-        shown.token_hash,
-        shown.config_index,
-        shown.target_node,
-        Start(shown.start, shown.start_mark),
     )
     return offer, handshake
 
 
 def encode_chunk(chunk: Chunk) -> bytes:
     """Return a later frame of a transfer."""
-    part = snapshot_pb2.SnapshotChunk(file=chunk.file, offset=chunk.offset, content=chunk.content)
-    encoded: Final = snapshot_pb2.SnapshotFrame(chunk=part).SerializeToString()
+    encoded: Final = snapshot_pb2.SnapshotFrame(chunk=chunk).SerializeToString()
     return encoded
 
 
@@ -169,7 +149,7 @@ def decode_chunk(content: bytes) -> Chunk:
     frame = _frame(content)
     if not frame.HasField("chunk"):
         raise MalformedMessageError("a part of a snapshot that is none", f"{len(content)} bytes")
-    return Chunk(frame.chunk.file, frame.chunk.offset, frame.chunk.content)
+    return frame.chunk
 
 
 def encode_answer(refusal: str, *, busy: bool = False) -> bytes:

@@ -6,14 +6,12 @@ a proposal has the source's revision, and is ignored if the copy has that alread
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable, Iterable, Mapping
+from collections.abc import Awaitable, Callable, Collection, Mapping
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Final
 
 from quorate.apply.entries import of_shard
-from quorate.apply.mirrors import MirrorPosition
-from quorate.apply.outcomes import Outcome
 from quorate.apply.program import mirrored
 from quorate.plugin import Invalid, RowEvent
 from quorate.plugin.catalog import Catalog
@@ -72,8 +70,8 @@ class Mirrors:
             mirrored(self._catalog, shard.id.group),
             self._open_watch,
             self._newest,
-            cluster=self._cluster,
-            loop=self._loop,
+            self._cluster,
+            self._loop,
         )
         self._keepers[shard] = keeper
         keeper.start()
@@ -96,33 +94,26 @@ class Mirrors:
         await asyncio.gather(*(keeper.stop() for keeper in self._keepers.values()))
 
 
+@dataclass(eq=False)
 class MirrorKeeper:
     """Keeps a shard's copies up to date while its replica here leads.
 
     `families` are those that `quorate.apply.program.mirrored` names for the shard's group.
     """
 
-    def __init__(
-        self,
-        shard: Shard,
-        families: Iterable[str],
-        open_watch: OpenWatch,
-        newest: Newest,
-        *,
-        cluster: bytes,
-        loop: asyncio.AbstractEventLoop,
-    ) -> None:
-        self._shard: Final = shard
-        self._families: Final = tuple(families)
-        self._open_watch: Final = open_watch
-        self._newest: Final = newest
-        self._cluster: Final = cluster
-        self._loop: Final = loop
+    _shard: Shard
+    _families: Collection[str]
+    _open_watch: OpenWatch
+    _newest: Newest
+    _cluster: bytes
+    _loop: asyncio.AbstractEventLoop
+
+    def __post_init__(self) -> None:
         self._term = 0
         self._tasks: Mapping[str, asyncio.Task[None]] = {}
         #: The revision of the source up to which each copy is complete, in this term.
         self._reached: dict[str, int] = {}
-        self._waits: Final = Waits(loop)
+        self._waits = Waits(self._loop)
         self._cancel: Callable[[], None] | None = None
 
     def start(self) -> None:
@@ -186,7 +177,10 @@ class MirrorKeeper:
         resume, delay_s = True, RETRY_S
         while self._leads(term):
             position = self._shard.applier.mirror_position(family)
-            token = self._token(position) if resume and position is not None else b""
+            token = b""
+            if resume and position is not None:
+                revisions = {METADATA: position.revision}
+                token = WatchToken(self._cluster, position.generation, revisions).encode()
             watch = self._open_watch(family, token)
             watch.on_passed = partial(self._keeps_up, family, watch)
             if token and position is not None:
@@ -273,14 +267,6 @@ class MirrorKeeper:
                 if not self._leads(term):
                     raise FencedError(self._shard.id, term=self._shard.term, made_in=term) from None
             else:
-                _demand_taken(outcome)
-                return
-
-    def _token(self, position: MirrorPosition) -> bytes:
-        revisions = {METADATA: position.revision}
-        return WatchToken(self._cluster, position.generation, revisions).encode()
-
-
-def _demand_taken(outcome: Outcome) -> None:
-    if outcome.refusal is not None:
-        raise Invalid("mirror", outcome.refusal.message)
+                break
+        if outcome.refusal is not None:
+            raise Invalid("mirror", outcome.refusal.message)

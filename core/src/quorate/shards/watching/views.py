@@ -63,11 +63,14 @@ class HeldView:
         family: str,
         ttl_s: float,
         opened_at: float,
+        owner: str = "",
         opener: str = "",
     ) -> None:
         data = replica.data
         self.name: Final = name
         self.family: Final = family
+        #: Who is charged for it.
+        self.owner: Final = owner
         #: The identity that opened it, and alone reads it; "": nobody was asked for one.
         self.opener: Final = opener
         self.ttl_s: Final = ttl_s
@@ -81,6 +84,9 @@ class HeldView:
         #: Tells the rows of the shard's own slots; None: all are.
         self._owns: Final = replica.owner(family)
         self._gone = ""
+        #: What ends it when it is idle, or its database goes.
+        self.timer: asyncio.TimerHandle | None = None
+        self.cancel: Callable[[], None] = lambda: None
 
     def ends(self) -> tuple[bytes, bytes] | None:
         """Return the first and the last key, or None without rows."""
@@ -122,6 +128,9 @@ class HeldView:
         """Release the database; later reads raise the reason."""
         self._gone = self._gone or why
         self._rows = None
+        self.cancel()
+        if self.timer is not None:
+            self.timer.cancel()
 
     def _held(self) -> View | None:
         if self._gone:
@@ -142,7 +151,9 @@ class HeldViews:
         self._loop: Final = loop
         self._share: Final = share
         self._most: Final = most
-        self._held: Final[dict[str, _Entry]] = {}
+        self._held: Final[dict[str, HeldView]] = {}
+        #: Those that are held, or waited for.
+        self._count = 0
 
     async def open(
         self,
@@ -157,67 +168,58 @@ class HeldViews:
 
         Raises `UnreadableError`, and `ExhaustedError` if the node or the owner has too many views.
         """
-        if len(self._held) >= self._most:
+        if self._count >= self._most:
             raise ExhaustedError(f"this node holds {self._most} views already", _RETRY_AFTER_MS)
         if self._share is not None:
             self._share.take(owner)
+        self._count += 1
+        name = secrets.token_hex(_NAME_BYTES)
         try:
             await replica.read_barrier(timeout_s)
             await replica.opened((family,), timeout_s)
+            now = self._loop.time()
+            view = HeldView(name, replica, family, ttl_s, now, owner, opener)
         except BaseException:
             self._give(owner)
             raise
-        view = HeldView(
-            secrets.token_hex(_NAME_BYTES), replica, family, ttl_s, self._loop.time(), opener
-        )
+        self._held[name] = view
         why = f"the database of shard {replica.id} on its node was closed or replaced"
-        # Dropping the entry releases the callback.
-        cancel = replica.on_replace(lambda: self._lose(view.name, why))
-        timer = self._loop.call_later(ttl_s, self._expire, view.name)
-        self._held[view.name] = _Entry(view, owner, cancel, timer)
+        # Dropping the view releases the callback.
+        view.cancel = replica.on_replace(lambda: self._lose(name, why))
+        view.timer = self._loop.call_later(ttl_s, self._expire, view)
         return view
 
     def get(self, name: str, opener: str = "") -> HeldView:
         """Return a view and renew its idle time; raises `Rejected` if its opener has none."""
-        entry = self._held.get(name)
-        if entry is None or entry.view.opener != opener:
+        view = self._held.get(name)
+        if view is None or view.opener != opener:
             raise _gone(name, "it is not held here, or was not read for longer than its time")
-        entry.view.read_at = self._loop.time()
-        return entry.view
+        view.read_at = self._loop.time()
+        return view
 
     def close(self, name: str, opener: str = "") -> None:
         """Close a view, if its opener has it open."""
-        entry = self._held.get(name)
-        if entry is not None and entry.view.opener == opener:
+        view = self._held.get(name)
+        if view is not None and view.opener == opener:
             self._lose(name, "it was closed")
 
-    def _expire(self, name: str) -> None:
-        entry = self._held[name]
-        left_s = entry.view.read_at + entry.view.ttl_s - self._loop.time()
+    def _expire(self, view: HeldView) -> None:
+        left_s = view.read_at + view.ttl_s - self._loop.time()
         if left_s <= 0:
-            self._lose(name, "it was not read for longer than its time")
+            self._lose(view.name, "it was not read for longer than its time")
         else:
-            timer = self._loop.call_later(left_s, self._expire, name)
-            self._held[name] = entry._replace(timer=timer)
+            view.timer = self._loop.call_later(left_s, self._expire, view)
 
     def _lose(self, name: str, why: str) -> None:
-        entry = self._held.pop(name, None)
-        if entry is not None:
-            entry.view.let_go(why)
-            entry.cancel()
-            entry.timer.cancel()
-            self._give(entry.owner)
+        view = self._held.pop(name, None)
+        if view is not None:
+            view.let_go(why)
+            self._give(view.owner)
 
     def _give(self, owner: str) -> None:
+        self._count -= 1
         if self._share is not None:
             self._share.give(owner)
-
-
-class _Entry(NamedTuple):
-    view: HeldView
-    owner: str
-    cancel: Callable[[], None]
-    timer: asyncio.TimerHandle
 
 
 def _first(

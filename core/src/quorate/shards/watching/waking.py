@@ -109,7 +109,7 @@ class Waking:
         self,
         replica: Shard,
         loop: asyncio.AbstractEventLoop,
-        closed: Callable[[Waking], None],
+        closed: Callable[[], object],
         round_s: float = ROUND_S,
     ) -> None:
         self._replica: Final = replica
@@ -196,7 +196,7 @@ class Waking:
         if self._ended:
             return
         self._ended = True
-        self._closed(self)
+        self._closed()
         for cancel in self._cancels:
             cancel()
         self._prompt.stop()

@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Final, NamedTuple
 from weakref import WeakSet
 
@@ -104,7 +105,9 @@ class Watches:
 
         def open_feed(shard: ShardId, start: Start | None, wake: Callable[[], None]) -> Feed:
             where = shard, selection, start, at_least.get(shard, 0), wake
-            return self._feed_here(*where, prompt=prompt) or self._open_elsewhere(*where)
+            if self._here(shard) is None:
+                return self._open_elsewhere(*where)
+            return self.feed_here(*where, prompt=prompt)
 
         watch = Watch(
             self.cluster,
@@ -163,9 +166,7 @@ class Watches:
 
     async def read_point_here(self, shard: ShardId, timeout_s: float) -> ReadPoint:
         """Return a read point of this node's replica; raises `UnreadableError`."""
-        replica = self._replica(shard)
-        if replica is None:
-            raise _absent(shard)
+        replica = self._demand(shard)
         index = await replica.read_barrier(min(timeout_s, self._timeout_s))
         return ReadPoint(whole(index), replica.data.record.generation)
 
@@ -176,40 +177,28 @@ class Watches:
         start: Start | None,
         not_before: int,
         wake: Callable[[], None],
-    ) -> Feed:
-        """Open the feed of this node's replica for another node; raises `UnreadableError`."""
-        feed = self._feed_here(shard, selection, start, not_before, wake)
-        if feed is None:
-            raise _absent(shard)
-        return feed
-
-    def _feed_here(
-        self,
-        shard: ShardId,
-        selection: Selection,
-        start: Start | None,
-        not_before: int,
-        wake: Callable[[], None],
         *,
         prompt: bool = True,
-    ) -> Feed | None:
-        replica = self._replica(shard)
-        if replica is None or replica.stopped is not None:
-            return None
+    ) -> Feed:
+        """Open the feed of this node's replica; raises `UnreadableError`."""
+        replica = self._demand(shard)
         waking = self._wakings.get(replica)
         if waking is None:
+            forget = partial(self._wakings.pop, replica, None)
             waking = self._wakings[replica] = Waking(
-                replica, self._loop, self._forget, self._settings.bookmark_s
+                replica, self._loop, forget, self._settings.bookmark_s
             )
         return LocalFeed(
             replica, selection, start, not_before, wake, self._settings.page, waking, prompt
         )
 
-    def _forget(self, closed: Waking) -> None:
-        for replica, waking in list(self._wakings.items()):
-            if waking is closed:
-                del self._wakings[replica]
+    def _here(self, shard: ShardId) -> Shard | None:
+        replica = self._replica(shard)
+        return replica if replica is not None and replica.stopped is None else None
 
-
-def _absent(shard: ShardId) -> UnreadableError:
-    return UnreadableError(f"this node has no replica of shard {shard}; ask a node that has one")
+    def _demand(self, shard: ShardId) -> Shard:
+        if (replica := self._here(shard)) is None:
+            raise UnreadableError(
+                f"this node has no replica of shard {shard}; ask a node that has one"
+            )
+        return replica

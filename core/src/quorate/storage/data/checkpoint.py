@@ -1,6 +1,6 @@
 """Checkpoints of a shard's database, sent file by file to another replica."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Final, NamedTuple
 from zlib import crc32
@@ -144,11 +144,6 @@ class Incoming:
 
 def _checksum(home: Home, folder: str, name: str, size: int) -> int:
     found = 0
-    for part in _parts(home, folder, name, size):
-        found = crc32(part, found)
-    return found
-
-
-def _parts(home: Home, folder: str, name: str, size: int) -> Iterator[bytes]:
     for offset in range(0, size, _SLICE):
-        yield home.read(folder, name, offset, min(_SLICE, size - offset))
+        found = crc32(home.read(folder, name, offset, min(_SLICE, size - offset)), found)
+    return found

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from hashlib import blake2b, sha256
+from itertools import chain
 from struct import Struct
 from typing import Final
 
@@ -58,16 +59,9 @@ class Digest:
             if first is not None:
                 name = family.encode()
                 parts += (_ROW.pack(_FAMILY, len(name)), name)
-                self._rows = _with(first, rows)
+                self._rows = chain((first,), rows)
                 return
         self._done = True
-
-
-def _with(
-    first: tuple[bytes, bytes], rows: Iterator[tuple[bytes, bytes]]
-) -> Iterator[tuple[bytes, bytes]]:
-    yield first
-    yield from rows
 
 
 def of_range(

@@ -16,8 +16,9 @@ from typing import Final, Protocol
 from quorate.observe.failpoints import failpoint
 from quorate.storage import durably
 from quorate.storage.engine.memory import Files, MemoryDisk, MemoryEngine
+from quorate.storage.engine.options import Budget
 from quorate.storage.engine.port import DamagedError, Engine
-from quorate.storage.engine.rocks import Budget, RocksEngine
+from quorate.storage.engine.rocks import RocksEngine
 
 _POINTER: Final = "pointer"
 
@@ -175,8 +176,14 @@ class MemoryHome:
     def __str__(self) -> str:
         return "in memory"
 
+    def stop(self) -> None:
+        """End the process after its rows were flushed."""
+        for disk in self.disks.values():
+            disk.sync(disk.position)
+        self.kill()
+
     def kill(self) -> None:
-        """Crash the process: all writes remain."""
+        """Crash the process: rows that were not flushed are gone."""
         for disk in self.disks.values():
             disk.kill()
 

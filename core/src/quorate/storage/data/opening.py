@@ -28,16 +28,11 @@ def check(shard: str, applied: Position, journal: Journal) -> None:
 
     Raises `JournalDamagedError`.
     """
-    cut, last = journal.sentinel, journal.last
-    if not cut.index <= applied.index <= last.index:
+    # The term of an index that the log does not have is None.
+    if (term := journal.term_of(applied.index)) != applied.term:
         raise JournalDamagedError(
-            f"The data of shard {shard} has applied index {applied.index} and its log holds"
-            f" {cut.index + 1} to {last.index}: they do not belong together. Replace this replica"
-            " with `quorate member replace`."
-        )
-    if journal.term_of(applied.index) != applied.term:
-        raise JournalDamagedError(
-            f"The data of shard {shard} has applied index {applied.index} in term {applied.term}"
-            f" and its log holds it in term {journal.term_of(applied.index)}: they do not belong"
-            " together. Replace this replica with `quorate member replace`."
+            f"The data of shard {shard} has applied index {applied.index} in term {applied.term},"
+            f" and its log, which holds {journal.sentinel.index + 1} to {journal.last.index}, has"
+            f" that in term {term}: they do not belong together. Replace this replica with"
+            " `quorate member replace`."
         )

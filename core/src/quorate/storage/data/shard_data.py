@@ -62,12 +62,14 @@ class ShardData:
         self._database = database
         #: The open database; another one after an install.
         self.engine = database.engine
-        self._record = record
-        self._installed = installed
+        #: The state after the newest applied entry.
+        self.record = record
+        #: The snapshot that the database began with; None if it began empty.
+        self.installed = installed
         #: The families that the newest entries changed.
         self.touched = Touched(record.position.index)
-        # Opening the database makes what was recovered durable.
-        self._durable = record.position.index
+        #: The applied index that survives a crash: opening makes what was recovered durable.
+        self.durable_index = record.position.index
         self._retired: Final[list[_Database]] = []
         self._tidying: Final = Lock()
         self._doubt: EngineError | None = None
@@ -105,24 +107,9 @@ class ShardData:
         return cls(home, wanted, _Database(folder, engine), record, installed)
 
     @property
-    def record(self) -> AppliedRecord:
-        """The state after the newest applied entry."""
-        return self._record
-
-    @property
     def applied(self) -> int:
         """The index of the newest applied entry."""
-        return self._record.position.index
-
-    @property
-    def installed(self) -> Position | None:
-        """The snapshot that the database began with; None if it began empty."""
-        return self._installed
-
-    @property
-    def durable_index(self) -> int:
-        """The applied index that survives a crash."""
-        return self._durable
+        return self.record.position.index
 
     @property
     def families(self) -> tuple[str, ...]:
@@ -167,7 +154,7 @@ class ShardData:
         again.
         """
         if record.position.index < self.applied:
-            raise ValueError(f"{record.position} is before {self._record.position}")
+            raise ValueError(f"{record.position} is before {self.record.position}")
         if self._doubt is not None:
             raise self._doubt
         batch.put(APPLIED, KEY, record.encode())
@@ -176,12 +163,13 @@ class ShardData:
             self.touched = Touched(record.position.index)
         else:
             self.touched.record(seen, self.applied + 1, record.position.index)
-        self._record = record
+        self.record = record
 
     def ingest(self, files: Mapping[str, Sequence[Path]]) -> None:
         """Put the rows of sorted files in place, by family; the entry that does so comes next.
 
-        After a crash in between they are there before their entry, which puts them in place again.
+        All entries before that are durable by a `sync`. After a crash in between they are there
+        before their entry, which puts them in place again.
         """
         if self._doubt is not None:
             raise self._doubt
@@ -196,7 +184,7 @@ class ShardData:
         self.sync()
         number = int(self._database.folder.removeprefix(_DATA))
         self._home.point(Pointer(number, record.position).encode())
-        self._installed, self._durable = record.position, record.position.index
+        self.installed, self.durable_index = record.position, record.position.index
 
     def fork(self, home: Home, change: Callable[[Engine], AppliedRecord] | None = None) -> None:
         """Copy the current database into a home that is not in use, durably; quick after a flush.
@@ -204,7 +192,7 @@ class ShardData:
         `change` makes something else of the copy, and returns the state that it then has. Blocks,
         and nothing may be committed meanwhile; until it returns the home stays unused.
         """
-        folder, record = _folder(None), self._record
+        folder, record = _folder(None), self.record
         for leftover in home.folders():
             home.remove(leftover)
         self._database.unless_closed(lambda engine: self._home.fork(engine, home, folder))
@@ -214,8 +202,6 @@ class ShardData:
             engine = home.open(folder, self._wanted)
             try:
                 record = change(engine)
-                # Otherwise the close flushes with the GIL held.
-                _flush(engine)
             finally:
                 engine.close()
         home.sync(folder)
@@ -242,39 +228,31 @@ class ShardData:
 
     def sync(self) -> None:
         """Make earlier commits durable; blocks without the GIL."""
-        self._database.unless_closed(lambda engine: engine.flush_wal())
+        self._database.unless_closed(lambda engine: engine.sync())
 
     def synced(self, index: int) -> None:
         """Record a completed sync, with the index from its `begin_sync`."""
-        self._durable = max(self._durable, index)
+        self.durable_index = max(self.durable_index, index)
 
     def flush(self) -> None:
         """Flush all rows to files, so that a checkpoint is quick; blocks without the GIL."""
-        self._database.unless_closed(_flush)
-
-    def prepare_ingest(self, families: Sequence[str]) -> None:
-        """Make what was applied durable, and an ingest into these quick; blocks without the GIL."""
-
-        def act(engine: Engine) -> None:
-            engine.flush_wal()
-            for family in families:
-                if family in engine.families:
-                    engine.flush(family)
-
-        self._database.unless_closed(act)
+        # Each round flushes what was written during the previous one, much less every time; the
+        # checkpoint flushes the rest.
+        for _ in range(3):
+            self.sync()
 
     # Comparison.
 
     def digest(self) -> Digest:
         """Start a digest of the current rows."""
-        return Digest(self.engine, self._record.position)
+        return Digest(self.engine, self.record.position)
 
     def check_pointer(self) -> None:
         """Raise `DamagedError` unless the pointer names this database; blocks."""
         folder, pointer = self._database.folder, _pointer(self._home)
         named = None if pointer is None else (_folder(pointer), pointer.installed)
         # A snapshot may have been installed meanwhile.
-        if named != (folder, self._installed) and self._database.folder == folder:
+        if named != (folder, self.installed) and self._database.folder == folder:
             raise _damaged(self._home, f"its pointer does not name {folder}")
 
     def estimates(self) -> Mapping[str, int]:
@@ -288,7 +266,7 @@ class ShardData:
         self._numbers += 1
         folder = f"{_CHECKPOINT}{self._numbers}"
         self._home.checkpoint(self.engine, folder)
-        return Checkpoint(self._home, folder, self._record)
+        return Checkpoint(self._home, folder, self.record)
 
     def incoming(self, manifest: Manifest) -> Incoming:
         """Start to receive a snapshot."""
@@ -308,7 +286,7 @@ class ShardData:
         """
         record = incoming.manifest.record
         if record.position.index <= self.applied:
-            raise ValueError(f"{record.position} is not ahead of {self._record.position}")
+            raise ValueError(f"{record.position} is not ahead of {self.record.position}")
         number = int(incoming.folder.removeprefix(_DATA))
         failpoint("install.begun")
         engine = incoming.take()
@@ -325,10 +303,10 @@ class ShardData:
         self._retired.append(self._database)
         self._database = _Database(incoming.folder, engine)
         self.engine = engine
-        self._record = record
+        self.record = record
         self.touched = Touched(record.position.index)
-        self._installed = record.position
-        self._durable = record.position.index
+        self.installed = record.position
+        self.durable_index = record.position.index
         failpoint("install.swapped")
 
     def tidy(self) -> None:
@@ -336,11 +314,9 @@ class ShardData:
         with self._tidying:
             while self._retired:
                 old = self._retired.pop()
-                # Otherwise the close flushes with the GIL held. On a full disk the flush fails, and
-                # the removal frees space.
+                # It flushes rows, which fails on a full disk; the removal frees space.
                 with suppress(EngineError):
-                    old.unless_closed(_flush)
-                old.close()
+                    old.close()
                 failpoint("install.closed")
                 self._home.remove(old.folder)
                 failpoint("install.removed")
@@ -353,15 +329,6 @@ class ShardData:
 
 def _folder(pointer: Pointer | None) -> str:
     return f"{_DATA}{1 if pointer is None else pointer.number}"
-
-
-def _flush(engine: Engine) -> None:
-    # Each round flushes what was written during the previous one, much less every time; the
-    # checkpoint flushes the rest, and syncs the write-ahead log too.
-    for _ in range(3):
-        for family in engine.families:
-            engine.flush(family)
-        engine.flush_wal()
 
 
 def _pointer(home: Home) -> Pointer | None:

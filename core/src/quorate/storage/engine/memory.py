@@ -1,7 +1,7 @@
 """The engine in memory for tests and simulation, with crashes that lose unsynced writes.
 
-The database recovers whole batches only, so a torn last batch is one that is gone, and a damaged
-batch takes all that follow it along. The twin keeps what undoes each batch instead of its bytes.
+The database recovers whole batches only, so a torn last batch is one that is gone. The twin keeps
+what undoes each batch instead of its bytes.
 Copies of a database are files of bytes, as a real one's are: they can be sent, cut and torn.
 """
 
@@ -9,7 +9,6 @@ Copies of a database are files of bytes, as a real one's are: they can be sent, 
 # ruff: noqa: D102
 
 from bisect import bisect_left
-from collections import deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from random import Random
@@ -27,9 +26,6 @@ from quorate.storage.engine.port import (
     StalledError,
     View,
 )
-
-#: The last batches in the write-ahead log, synced ones included, which may be damaged.
-WAL_BATCHES: Final = 4096
 
 #: The contents of a folder's files by name.
 Files = dict[str, bytes]
@@ -101,14 +97,17 @@ class _Undo(NamedTuple):
 class MemoryDisk:
     """What survives the process: the rows, and how far they are durable."""
 
-    def __init__(self, folders: dict[Path, Files] | None = None) -> None:
+    def __init__(self, folders: dict[Path, Files] | None = None, *, of_log: bool = False) -> None:
+        """Make an empty one; that of a node's log loses nothing when the process is killed."""
+        self._of_log: Final = of_log
         #: The folders of checkpoints.
         self._folders: Final = {} if folders is None else folders
         self._tables: dict[str, _Table] = {}
-        self._wal: deque[tuple[_Undo, ...]] = deque()
-        #: The number of the newest batch.
+        #: What takes each unsynced batch back.
+        self._undo: list[tuple[_Undo, ...]] = []
+        #: The numbers of the newest batch and of the newest durable one.
         self.position = 0
-        self._synced = 0
+        self.synced = 0
         self._opened = 0
         self._in_use = False
         #: The last batch that a running sync covers.
@@ -138,36 +137,22 @@ class MemoryDisk:
             raise self.failure
         if self.sync_bound is not None:
             position = min(position, self.sync_bound)
-        self._synced = max(self._synced, position)
-
-    @property
-    def synced(self) -> int:
-        """The number of the newest durable batch."""
-        return self._synced
+        self.synced = max(self.synced, position)
+        del self._undo[: len(self._undo) - (self.position - self.synced)]
 
     def kill(self) -> None:
-        """Crash the process: its writes remain in the page cache."""
-        self._in_use = False
-        self._opened += 1
+        """Crash the process: what a node's log wrote remains in the page cache."""
+        self.keep(self.position if self._of_log else 0)
 
     def lose_power(self, rng: Random) -> None:
         """Crash the machine: a prefix of the unsynced batches remains."""
-        self.keep(rng.randint(self._synced, self.position))
+        self.keep(rng.randint(self.synced, self.position))
 
     def keep(self, position: int) -> None:
-        """Crash the machine: the batches up to `position` and the synced ones remain."""
-        self.kill()
-        self._roll_back(max(position, self._synced))
-
-    def damage_wal(self, position: int) -> None:
-        """Flip a bit in a batch of the write-ahead log: recovery ends before it.
-
-        Raises `ValueError` when that batch is no longer, or not yet, in the log.
-        """
-        if not self.position - len(self._wal) < position <= self.position:
-            raise ValueError(f"batch {position} is not in the write-ahead log")
-        self.kill()
-        self._roll_back(position - 1)
+        """Crash: the batches up to `position` and the synced ones remain."""
+        self._in_use = False
+        self._opened += 1
+        self._roll_back(max(position, self.synced))
 
     def damage_row(self, family: str, key: bytes) -> None:
         """Flip a bit in a stored block: reading the row fails."""
@@ -175,7 +160,7 @@ class MemoryDisk:
 
     def _roll_back(self, position: int) -> None:
         while self.position > position:
-            for table, key, value in reversed(self._wal.pop()):
+            for table, key, value in reversed(self._undo.pop()):
                 if value is None:
                     table.delete(key)
                 else:
@@ -191,7 +176,8 @@ class MemoryDisk:
         for family in families:
             self._tables.setdefault(family, _Table())
         # Recovery writes what it found to new files, synced.
-        self._synced = self.position
+        self._undo.clear()
+        self.synced = self.position
         return self._opened
 
     def _write(self, batch: Batch) -> None:
@@ -207,10 +193,8 @@ class MemoryDisk:
                         table.delete(key)
                     else:
                         table.put(key, value)
-        self._wal.append(tuple(undo))
+        self._undo.append(tuple(undo))
         self.position += 1
-        if len(self._wal) > WAL_BATCHES and self._synced > self.position - len(self._wal):
-            self._wal.popleft()
 
 
 class MemoryEngine:
@@ -220,19 +204,15 @@ class MemoryEngine:
         self._disk: Final = disk
         wanted = frozenset(families)
         self._session: Final = disk._open(sorted(wanted))
-        self._orphans = tuple(sorted(disk._tables.keys() - wanted))
+        self.orphans = tuple(sorted(disk._tables.keys() - wanted))
 
     @property
     def families(self) -> tuple[str, ...]:
         return tuple(sorted(self._alive()._tables))
 
-    @property
-    def orphans(self) -> tuple[str, ...]:
-        return self._orphans
-
     def add_family(self, family: str) -> None:
         self._alive()._tables.setdefault(family, _Table())
-        self._orphans = tuple(sorted((*self._orphans, family)))
+        self.orphans = tuple(sorted((*self.orphans, family)))
 
     @property
     def stalled(self) -> bool:
@@ -289,7 +269,7 @@ class MemoryEngine:
         # A power loss takes no rows of files back.
         disk.sync(disk.position)
 
-    def flush_wal(self) -> None:
+    def sync(self) -> None:
         disk = self._alive()
         disk.sync(disk.position)
 
@@ -309,8 +289,8 @@ class MemoryEngine:
     def files(self) -> FileUse:
         return FileUse(0, 0)
 
-    def flush(self, family: str) -> None:
-        self._table(family)
+    def flush(self) -> None:
+        self.sync()
 
     def checkpoint(self, target: Path) -> None:
         disk = self._alive()
@@ -324,8 +304,11 @@ class MemoryEngine:
         }
 
     def close(self) -> None:
-        if self._session == self._disk._opened:
-            self._disk.kill()
+        disk = self._disk
+        if self._session == disk._opened:
+            if disk.failure is None:
+                disk.sync(disk.position)
+            disk.kill()
 
     def _alive(self) -> MemoryDisk:
         if self._session != self._disk._opened:

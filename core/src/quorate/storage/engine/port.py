@@ -1,4 +1,4 @@
-"""The port to an ordered store with families, atomic batches and a write-ahead log."""
+"""The port to an ordered store with families and atomic batches."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
@@ -80,7 +80,7 @@ class MemoryUse(NamedTuple):
 class FileUse(NamedTuple):
     """The files of a database in bytes."""
 
-    #: Live sorted tables.
+    #: Live sorted tables, and the large values beside them.
     tables: int
     #: Bytes that compactions have yet to rewrite.
     pending_compaction: int
@@ -103,7 +103,7 @@ class View(Protocol):
 class Engine(Protocol):
     """An open database.
 
-    `flush_wal` and `flush` may be called from any thread and run beside the others; all else is
+    `sync` and `flush` may be called from any thread and run beside the others; all else is
     called from one thread and may hold the GIL.
     """
 
@@ -129,11 +129,11 @@ class Engine(Protocol):
         """Return the values of keys, in their order, with less overhead than `get`."""
 
     def write(self, batch: Batch, *, patient: bool = False) -> None:
-        """Write a batch to the write-ahead log, unsynced, and make it visible.
+        """Write a batch, unsynced, and make it visible.
 
-        A killed process loses nothing of it; a power loss keeps some beginning of the batches
-        that were not synced. While writes are stopped it raises `StalledError`, or, if patient,
-        waits with the GIL held. After any other error the tail of the log is in doubt.
+        A crash keeps some beginning of the batches that were not synced; if only the process is
+        killed, the node's log keeps all of them. While writes are stopped it raises `StalledError`,
+        or, if patient, waits with the GIL held. After any other error the end is in doubt.
         """
 
     def iterate(
@@ -168,20 +168,20 @@ class Engine(Protocol):
 
         The files lie on the same file system and stay as they are. The rows of a family are there
         durably and all at once; those of all families at the end. It may be repeated. It is short
-        when the families were flushed right before. Files that cannot be read raise
+        right after a flush. Files that cannot be read raise
         `DamagedError`, and nothing of their family is in place.
         """
 
-    def flush_wal(self) -> None:
+    def sync(self) -> None:
         """Make all writes before this call durable, without the GIL."""
 
-    def flush(self, family: str) -> None:
-        """Flush a family's rows to files, without the GIL."""
+    def flush(self) -> None:
+        """Write all rows to files, durably, without the GIL."""
 
     def checkpoint(self, target: Path) -> None:
         """Create a copy of this database at `target`.
 
-        It is short when every family was flushed right before. `target` must not exist, lies on
+        It is short right after a flush. `target` must not exist, lies on
         the same file system, and its files may share their bytes with those of this database.
         """
 

@@ -1,20 +1,19 @@
-"""The engine on RocksDB: the only module that imports rocksdict."""
+"""The engine on RocksDB."""
 
 # What a method does is documented at its port, `Engine`.
 # ruff: noqa: D102
 
 import os
+from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
 from rocksdict import (
-    BlockBasedIndexType,
-    BlockBasedOptions,
-    Cache,
     Checkpoint,
     DBCompressionType,
-    DBRecoveryMode,
     IngestExternalFileOptions,
     Options,
     Rdict,
@@ -22,10 +21,10 @@ from rocksdict import (
     ReadOptions,
     SstFileWriter,
     WriteBatch,
-    WriteBufferManager,
     WriteOptions,
 )
 
+from quorate.storage.engine.options import DEFAULT, LOG, Budget, options_of
 from quorate.storage.engine.port import (
     Batch,
     DamagedError,
@@ -38,54 +37,14 @@ from quorate.storage.engine.port import (
 )
 from quorate.storage.families import EVENTS, SMALL
 
-#: The family that every RocksDB database has; it stays empty.
-_DEFAULT: Final = "default"
 #: The one that the small families share, each under a prefix of its keys.
 _SHARED: Final = "core"
-#: The family of the node's log, and the part of the memory for write buffers that is its own.
-_LOG: Final = "log"
-_LOG_PART: Final = 4
+
+#: How often a flush is begun that rows were not flushed by.
+_FLUSHES: Final = 5
 
 #: In RocksDB's text: wrong bytes, files that are gone, and sectors that cannot be read.
 _DAMAGE: Final = ("Corruption", "No such file", "Input/output error")
-
-
-class Budget:
-    """The memory that all databases of a node share."""
-
-    def __init__(
-        self, block_cache_bytes: int = 64 << 20, write_buffer_bytes: int = 64 << 20
-    ) -> None:
-        self.write_buffer_bytes: Final = write_buffer_bytes
-        self.cache: Final = Cache(block_cache_bytes)
-        # A database that is written while its buffers are over their budget flushes rows of its
-        # own, however few. Every entry of the log would be flushed alone while shards hold the
-        # memory, and the log be rewritten every few entries. Stalls are not allowed: a database
-        # over the budget flushes, and the others write on.
-        log_bytes = max(1, write_buffer_bytes // _LOG_PART)
-        self.log_buffers: Final = WriteBufferManager(log_bytes, False)
-        self.buffers: Final = WriteBufferManager(max(1, write_buffer_bytes - log_bytes), False)
-        self._options: Final[dict[tuple[bool, bool, bool], Options]] = {}
-
-    def options(self, family: str, *, of_log: bool = False, compacts: bool = True) -> Options:
-        """Return the options of a family, which RocksDB copies: making them takes a while."""
-        key = family == _LOG, of_log, compacts
-        made = self._options.get(key)
-        if made is None:
-            made = self._options[key] = _options(self, family)
-            made.set_write_buffer_manager(self.log_buffers if of_log else self.buffers)
-            made.set_disable_auto_compactions(not compacts)
-        return made
-
-    @property
-    def block_cache_used(self) -> int:
-        """Bytes of cached blocks."""
-        return self.cache.get_usage()
-
-    @property
-    def write_buffers_used(self) -> int:
-        """Bytes of rows that are not flushed yet, or being flushed."""
-        return self.buffers.get_usage() + self.log_buffers.get_usage()
 
 
 class RocksEngine:
@@ -93,6 +52,9 @@ class RocksEngine:
 
     A family comes to be on disk with its first row, and small ones share one: an open family takes
     100 KB of memory and a file handle, and most shards leave most families empty.
+
+    Only the node's log has a write-ahead log, since rows are in the node's log. All families of a
+    database are flushed at once, so that a crash leaves some beginning of its batches.
     """
 
     def __init__(
@@ -111,9 +73,12 @@ class RocksEngine:
         self._compacts: Final = compacts
         self._budget: Final = Budget() if budget is None else budget
         wanted = frozenset(families)
-        self._of_log: Final = _LOG in wanted
+        self._of_log: Final = LOG in wanted
         try:
-            there = frozenset(_families_on_disk(path, self._budget)) - {_DEFAULT}
+            # RocksDB opens a database only when every family on disk is named.
+            exists = (path / "CURRENT").exists()
+            names = Rdict.list_cf(str(path), self._budget.options(DEFAULT)) if exists else ()
+            there = frozenset(names) - {DEFAULT}
             on_disk = there - {_SHARED}
             #: The small families that have no place of their own, as those of older databases do.
             self._prefixes: Final = {
@@ -125,10 +90,10 @@ class RocksEngine:
             opened = sorted(there | at_once)
             #: All families, those without a row too.
             self._names = wanted | on_disk
-            self._orphans = tuple(sorted(on_disk - wanted))
+            self.orphans = tuple(sorted(on_disk - wanted))
             self._database = Rdict(
                 str(path),
-                self._options_of(_DEFAULT),
+                self._options_of(DEFAULT),
                 column_families={name: self._options_of(name) for name in opened},
             )
             # Kept open: dropping such an object flushes its family with the GIL held.
@@ -138,22 +103,23 @@ class RocksEngine:
             }
         except Exception as error:
             raise _translated(error, "open", path) from error
+        #: How many rows and ranges were written to each family since it was opened.
+        self._written: Final = dict.fromkeys(opened, 0)
         self._impatient: Final = WriteOptions()
         self._impatient.no_slowdown = True
         self._patient: Final = WriteOptions()
+        for each in (self._impatient, self._patient):
+            # rocksdict's types take it for a method.
+            setattr(each, "disable_wal", not self._of_log)  # noqa: B010
 
     @property
     def families(self) -> tuple[str, ...]:
         return tuple(sorted(self._names))
 
-    @property
-    def orphans(self) -> tuple[str, ...]:
-        return self._orphans
-
     def add_family(self, family: str) -> None:
         self._create(family)
         self._names |= {family}
-        self._orphans = tuple(sorted((*self._orphans, family)))
+        self.orphans = tuple(sorted((*self.orphans, family)))
 
     @property
     def stalled(self) -> bool:
@@ -195,10 +161,14 @@ class RocksEngine:
                 self._create(family)
         native = WriteBatch(raw_mode=True)
         put, delete = native.put, native.delete
+        written = self._written
+        counts = list[tuple[str, int]]()
         try:
             for family, segments in batch.segments.items():
                 prefix = prefixes.get(family, b"")
-                column = columns[_SHARED if prefix else family]
+                place = _SHARED if prefix else family
+                column = columns[place]
+                counts.append((place, sum(len(ranges) + len(rows) for ranges, rows in segments)))
                 # Passing the family to every put takes a third of its time.
                 native.set_default_column_family(column)
                 for ranges, rows in segments:
@@ -207,9 +177,8 @@ class RocksEngine:
                     if prefix:
                         rows = {prefix + key: value for key, value in rows.items()}
                     if None not in rows.values():
-                        # So it is for nearly all of many rows.
-                        for key, value in rows.items():
-                            put(key, value)
+                        # So it is for nearly all of many rows: a loop would take longer.
+                        deque(map(put, rows, rows.values()), 0)
                         continue
                     for key, value in rows.items():
                         if value is None:
@@ -219,6 +188,8 @@ class RocksEngine:
             self._database.write(native, self._patient if patient else self._impatient)
         except Exception as error:
             raise self._fault(error, "write to") from error
+        for place, count in counts:
+            written[place] += count
 
     def iterate(
         self, family: str, start: bytes, end: bytes | None, *, reverse: bool = False
@@ -259,17 +230,16 @@ class RocksEngine:
         return self._property(family, "rocksdb.estimate-num-keys")
 
     def file_rows(self) -> int:
-        try:
+        with self._while("look at the files of"):
             return sum(each["num_entries"] for each in self._database.live_files())
-        except Exception as error:
-            raise self._fault(error, "look at the files of") from error
 
     def tables(self) -> Sequence[Path]:
-        try:
+        with self._while("look at the files of"):
             names = [str(each["name"]).lstrip("/") for each in self._database.live_files()]
-        except Exception as error:
-            raise self._fault(error, "look at the files of") from error
-        return [self._path / name for name in names] + [self._path / "CURRENT"]
+            blobs = self._sum("rocksdb.num-blob-files")
+        # RocksDB counts these and does not name them.
+        gone = ["*.blob"] if blobs > len(list(self._path.glob("*.blob"))) else []
+        return [self._path / name for name in (*names, "CURRENT", *gone)]
 
     def memory(self) -> MemoryUse:
         return MemoryUse(
@@ -279,7 +249,7 @@ class RocksEngine:
 
     def files(self) -> FileUse:
         return FileUse(
-            self._sum("rocksdb.live-sst-files-size"),
+            self._sum("rocksdb.live-sst-files-size") + self._sum("rocksdb.live-blob-file-size"),
             self._sum("rocksdb.estimate-pending-compaction-bytes"),
         )
 
@@ -306,42 +276,58 @@ class RocksEngine:
                 for link in links:
                     link.unlink(missing_ok=True)
 
-    def flush_wal(self) -> None:
-        try:
-            self._database.flush_wal(True)
-        except Exception as error:
-            raise self._fault(error, "sync") from error
-
-    def flush(self, family: str) -> None:
-        store = self._store(family)
-        if store is None:
+    def sync(self) -> None:
+        if not self._of_log:
+            self.flush()
             return
-        try:
-            store.flush(True)
-        except Exception as error:
-            raise self._fault(error, f"flush {family} of") from error
+        with self._while("sync"):
+            self._database.flush_wal(True)
+
+    def flush(self) -> None:
+        written = dict(self._written)
+        with self._while("flush"):
+            for _ in range(_FLUSHES):
+                # A flush names one family, and would tear what a batch wrote to several. The
+                # compaction of one flushes all of them at once first; this one is empty.
+                self._database.compact_range(None, None)
+                # It does not tell whether that failed.
+                if all(self._flushed(*each) for each in written.items()):
+                    return
+            # A write tells why, unless flushes merely come late.
+            self._database.write(WriteBatch(raw_mode=True), self._impatient)
+        raise StalledError(f"The rows in {self._path} are not flushed yet: try again later.")
+
+    def _flushed(self, place: str, number: int) -> bool:
+        """Whether the first rows that were written to a family, a number of them, are in files."""
+        # In this order what happens in between makes it less likely.
+        written, count = self._written[place], self._stores[place].property_int_value
+        buffered = count("rocksdb.num-entries-active-mem-table") or 0
+        waiting = count("rocksdb.num-entries-imm-mem-tables") or 0
+        return written - buffered - waiting >= number
 
     def checkpoint(self, target: Path) -> None:
         """Create a copy of hard links at `target`, with the GIL held."""
-        try:
+        with self._while(f"make the checkpoint {target} of"):
             Checkpoint(self._database).create_checkpoint(str(target))
-        except Exception as error:
-            raise self._fault(error, f"make the checkpoint {target} of") from error
 
     def close(self) -> None:
         if self._closed:
             return
         self._closed = True
+        failures = _failure_of(self.flush)
+        if failures:
+            # The close of a family flushes what is left of it alone. This makes that fail.
+            self._database.cancel_all_background(True)
         # RocksDB stays open, and its directory locked, while any of these objects lives. One whose
         # rows cannot be flushed, as its files are gone, stays open until it is dropped.
         self._columns.clear()
-        failures = []
         while self._stores:
             failures += _failure_of(self._stores.popitem()[1].close)
         failures += _failure_of(self._database.close)
         if failures:
             del self._database
-            raise self._fault(failures[0], "close") from failures[0]
+            first = failures[0]
+            raise first if isinstance(first, EngineError) else self._fault(first, "close")
 
     # `bounds` lives as long as the cursor: rocksdict's cursor points into it without owning it, and
     # would use a wrong bound after the memory is reused.
@@ -369,6 +355,13 @@ class RocksEngine:
         except Exception as error:
             raise self._fault(error, f"read {family} in") from error
 
+    @contextmanager
+    def _while(self, doing: str) -> Iterator[None]:
+        try:
+            yield
+        except Exception as error:
+            raise self._fault(error, doing) from error
+
     def _fault(self, error: Exception, doing: str) -> EngineError:
         found = _translated(error, doing, self._path)
         if self._damaged is not None and isinstance(found, DamagedError):
@@ -379,7 +372,7 @@ class RocksEngine:
         return self._budget.options(family, of_log=self._of_log, compacts=self._compacts)
 
     def _sum(self, name: str) -> int:
-        return sum(store.property_int_value(name) or 0 for store in self._stores.values())
+        return sum(store.property_int_value(name) or 0 for store in list(self._stores.values()))
 
     def _property(self, family: str, name: str) -> int:
         store = self._store(family)
@@ -393,12 +386,11 @@ class RocksEngine:
         return store
 
     def _create(self, family: str) -> None:
-        try:
+        with self._while(f"add {family} to"):
             store = self._database.create_column_family(family, self._options_of(family))
             self._columns[family] = self._database.get_column_family_handle(family)
-        except Exception as error:
-            raise self._fault(error, f"add {family} to") from error
         self._stores[family] = store
+        self._written[family] = 0
 
     def _check_known(self, family: str) -> None:
         if self._closed:
@@ -421,7 +413,7 @@ class _EmptyView:
 
 def write_file(path: Path, family: str, rows: Iterable[tuple[bytes, bytes]]) -> None:
     """Write a file for `ingest`, of rows in the order of their keys; one row at least."""
-    options = _options(Budget(1 << 20, 1 << 20), family)
+    options = options_of(Budget(1 << 20, 1 << 20), family)
     # It costs a fifth of what is saved by sending half of the bytes to every replica.
     options.set_compression_type(DBCompressionType.snappy())
     writer = SstFileWriter(options)
@@ -434,20 +426,14 @@ def write_file(path: Path, family: str, rows: Iterable[tuple[bytes, bytes]]) -> 
         raise _translated(error, "write a sorted file beside", path) from error
 
 
+@dataclass(eq=False, slots=True)
 class _View:
     """A view by a cursor, which sees the rows at its creation."""
 
-    def __init__(
-        self,
-        family: str,
-        cursor: RdictIter,
-        fault: Callable[[Exception, str], EngineError],
-        prefix: bytes,
-    ) -> None:
-        self._family: Final = family
-        self._prefix: Final = prefix
-        self._cursor: Final = cursor
-        self._fault: Final = fault
+    _family: str
+    _cursor: RdictIter
+    _fault: Callable[[Exception, str], EngineError]
+    _prefix: bytes
 
     def iterate(self, start: bytes, end: bytes | None) -> Iterator[tuple[bytes, bytes]]:
         cursor, prefix = self._cursor, self._prefix
@@ -491,60 +477,6 @@ def _after(prefix: bytes) -> bytes:
     return bytes([prefix[0] + 1])
 
 
-def _options(budget: Budget, family: str = _DEFAULT) -> Options:
-    blocks = BlockBasedOptions()
-    blocks.set_block_cache(budget.cache)
-    # Indexes and filters count as blocks, so that memory stays within the budget.
-    blocks.set_cache_index_and_filter_blocks(True)
-    blocks.set_pin_l0_filter_and_index_blocks_in_cache(True)
-    blocks.set_bloom_filter(10, False)
-    # Partitioned into some kilobytes: those of a file take half a megabyte, and a cache miss on a
-    # whole one is a hundred times slower.
-    blocks.set_index_type(BlockBasedIndexType.two_level_index_search())
-    blocks.set_partition_filters(True)
-    blocks.set_pin_top_level_index_and_filter(True)
-    options = Options(raw_mode=True)
-    options.create_if_missing(True)
-    options.create_missing_column_families(True)
-    # Keep the valid prefix of the write-ahead log; the witness detects a missing end.
-    options.set_wal_recovery_mode(DBRecoveryMode.point_in_time())
-    options.set_compression_type(DBCompressionType.none())
-    # An insert into 32 MiB of rows takes up to twice as long, on the loop, and flushing them more
-    # often takes no more in all where the first level is as small.
-    options.set_write_buffer_size(8 << 20)
-    options.set_max_write_buffer_number(8)
-    options.set_max_bytes_for_level_base(64 << 20)
-    if family == _LOG:
-        # New files hold entries of all shards. Many are compacted at once, as they are hardly read,
-        # into small ones: most of these are of one shard, and need not be merged with older ones.
-        options.set_level_zero_file_num_compaction_trigger(16)
-        options.set_target_file_size_base(8 << 20)
-    # A small family takes one such block, and a node has many.
-    options.set_arena_block_size(64 << 10)
-    # The same again for a filter over the keys of each buffer: most reads are for keys that are not
-    # in one, and would take as long there as in the files.
-    options.set_memtable_whole_key_filtering(True)
-    options.set_memtable_prefix_bloom_ratio(0.002)
-    # A rarely written family retains the log of all others: this bounds the log's size and the time
-    # of recovery.
-    options.set_max_total_wal_size(2 * budget.write_buffer_bytes)
-    options.set_block_based_table_factory(blocks)
-    # The sync of the log limits writes long before they could outrun flushes.
-    options.set_level_zero_slowdown_writes_trigger(32)
-    options.set_level_zero_stop_writes_trigger(64)
-    options.set_max_background_jobs(2)
-    # Many databases are opened one after the other, most of them with few files: threads for them,
-    # and statistics of every file, took half of the processor time of that.
-    options.set_max_file_opening_threads(1)
-    options.set_skip_stats_update_on_db_open(True)
-    options.set_table_cache_num_shard_bits(2)
-    options.set_keep_log_file_num(2)
-    options.set_max_log_file_size(1 << 20)
-    options.set_stats_dump_period_sec(0)
-    options.set_stats_persist_period_sec(0)
-    return options
-
-
 def _failure_of(act: Callable[[], None]) -> list[Exception]:
     """Do it; return why it failed, without what holds on to the object."""
     try:
@@ -552,12 +484,6 @@ def _failure_of(act: Callable[[], None]) -> list[Exception]:
     except Exception as error:  # noqa: BLE001 - the caller raises it
         return [error.with_traceback(None)]
     return []
-
-
-def _families_on_disk(path: Path, budget: Budget) -> list[str]:
-    # RocksDB opens a database only when every family on disk is named.
-    there = (path / "CURRENT").exists()
-    return Rdict.list_cf(str(path), budget.options(_DEFAULT)) if there else []
 
 
 def _translated(error: Exception, doing: str, path: Path) -> EngineError:

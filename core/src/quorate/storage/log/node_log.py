@@ -24,13 +24,9 @@ class NodeLog:
         self._witnesses: Final = witnesses
         self._journals: Final[dict[str, ShardJournal]] = {}
         self._unsynced: Final[dict[str, ShardJournal]] = {}
-        self._written = 0
+        #: The number of the newest write.
+        self.written = 0
         self._failure: EngineError | None = None
-
-    @property
-    def written(self) -> int:
-        """The number of the newest write."""
-        return self._written
 
     def journal(self, shard: str, applied: int = 0) -> ShardJournal:
         """Open the journal of a shard, once.
@@ -60,16 +56,20 @@ class NodeLog:
 
     def begin_sync(self) -> int:
         """Return the number of the newest write, which a sync that begins now covers."""
-        return self._written
+        return self.written
 
     def sync(self) -> None:
         """Make earlier writes durable; blocks without the GIL."""
         self._refuse_after_failure()
         try:
-            self.engine.flush_wal()
+            self.engine.sync()
         except EngineError as error:
             self._failure = error
             raise
+        except BaseException as panic:
+            # RocksDB's binding raises no `Exception` for it: the thread would end unnoticed.
+            self._failure = EngineError(f"The node's log cannot be synced: {panic!r}")
+            raise self._failure from panic
 
     def synced(self, sequence: int) -> None:
         """Record that writes up to `sequence` are durable, also with the witnesses."""
@@ -87,7 +87,7 @@ class NodeLog:
             raise ValueError(f"the journal of shard {journal.shard} was removed")
         self._put(batch)
         self._unsynced[journal.shard] = journal
-        return self._written
+        return self.written
 
     def _put(self, batch: Batch) -> None:
         self._refuse_after_failure()
@@ -96,7 +96,7 @@ class NodeLog:
         except EngineError as error:
             self._failure = error
             raise
-        self._written += 1
+        self.written += 1
 
     def _refuse_after_failure(self) -> None:
         if self._failure is not None:

@@ -42,7 +42,7 @@ class ShardJournal:
         self._witnesses: Final = witnesses
         self._write: Final = write
         self._records: Final = Records(shard)
-        self._sentinel = Position(0, 0)
+        self.sentinel = Position(0, 0)
         self._last_index = 0
         self._runs: list[_Run] = []
         #: The weight of each entry, in order.
@@ -50,44 +50,37 @@ class ShardJournal:
         #: The weight of all entries.
         self.weight = 0
         self._saved = SavedState(0, HardState(0, None))
-        self._written = 0
+        #: The number of this shard's newest write since the log was opened; 0 before it.
+        self.written = 0
         #: Writes that may not be durable: (sequence, the state to record once it is).
         self._unsynced: Final[deque[tuple[int, Durable]]] = deque()
+        self.applied = witnesses.applied(shard)
         self._load()
         self._durable = witnesses.read(shard) or Durable(0, 0)
         self._check_end(applied)
 
     @property
-    def sentinel(self) -> Position:
-        return self._sentinel
-
-    @property
     def last(self) -> Position:
         if not self._runs:
-            return self._sentinel
+            return self.sentinel
         return Position(self._last_index, self._runs[-1].term)
 
     @property
     def hard_state(self) -> HardState:
         return self._saved.state
 
-    @property
-    def written(self) -> int:
-        """The number of this shard's newest write since the log was opened; 0 before it."""
-        return self._written
-
     def term_of(self, index: int) -> int | None:
-        if index == self._sentinel.index:
-            return self._sentinel.term
-        if not self._sentinel.index < index <= self._last_index:
+        if index == self.sentinel.index:
+            return self.sentinel.term
+        if not self.sentinel.index < index <= self._last_index:
             return None
         return self._runs[bisect_right(self._runs, index, key=_first_of) - 1].term
 
     def read(self, first: int, last: int, max_bytes: int) -> list[Entry]:
-        if not self._sentinel.index < first <= last <= self._last_index:
+        if not self.sentinel.index < first <= last <= self._last_index:
             raise ValueError(
                 f"shard {self.shard} was asked for entries {first} to {last} and holds"
-                f" {self._sentinel.index + 1} to {self._last_index}"
+                f" {self.sentinel.index + 1} to {self._last_index}"
             )
         records, room = self._records, max_bytes
         taken: list[Entry] = []
@@ -136,7 +129,7 @@ class ShardJournal:
         self._record_write()
 
     def truncate_from(self, index: int) -> None:
-        if not self._sentinel.index < index <= self._last_index:
+        if not self.sentinel.index < index <= self._last_index:
             raise ValueError(f"shard {self.shard} holds no entry {index} to drop")
         self._lower_to(index - 1)
         batch = Batch()
@@ -153,15 +146,15 @@ class ShardJournal:
         term = self.term_of(index)
         if term is None:
             raise ValueError(f"shard {self.shard} holds no entry {index} to cut at")
-        if index == self._sentinel.index:
+        if index == self.sentinel.index:
             return
         sentinel, batch = Position(index, term), Batch()
         batch.put(FAMILY, self._records.sentinel_key, self._records.encode_sentinel(sentinel))
-        self._drop(batch, self._sentinel.index + 1, index)
+        self._drop(batch, self.sentinel.index + 1, index)
         self._change(batch)
-        for _ in range(self._sentinel.index, index):
+        for _ in range(self.sentinel.index, index):
             self.weight -= self._weights.popleft()
-        self._sentinel = sentinel
+        self.sentinel = sentinel
         # The run of the sentinel stays, so that the last one is always that of the last position.
         del self._runs[: bisect_right(self._runs, index, key=_first_of) - 1]
         self._record_write()
@@ -169,11 +162,11 @@ class ShardJournal:
     def reset(self, position: Position) -> None:
         self._lower_to(position.index)
         batch = Batch()
-        if self._last_index > self._sentinel.index:
-            self._drop(batch, self._sentinel.index + 1, self._last_index)
+        if self._last_index > self.sentinel.index:
+            self._drop(batch, self.sentinel.index + 1, self._last_index)
         batch.put(FAMILY, self._records.sentinel_key, self._records.encode_sentinel(position))
         self._change(batch)
-        self._sentinel, self._last_index = position, position.index
+        self.sentinel, self._last_index = position, position.index
         self._runs.clear()
         self._weights.clear()
         self.weight = 0
@@ -185,6 +178,9 @@ class ShardJournal:
         self._change(batch)
         self._saved = saved
         self._record_write()
+
+    def note_applied(self, index: int) -> None:
+        self._witnesses.note_applied(self.shard, index)
 
     def synced(self, sequence: int) -> bool:
         """Record at the witness that writes up to `sequence` are durable; True if all are."""
@@ -201,10 +197,10 @@ class ShardJournal:
         self.weight += self._weights[-1]
 
     def _change(self, batch: Batch) -> None:
-        self._written = self._write(self, batch)
+        self.written = self._write(self, batch)
 
     def _record_write(self) -> None:
-        self._unsynced.append((self._written, Durable(self._last_index, self._saved.number)))
+        self._unsynced.append((self.written, Durable(self._last_index, self._saved.number)))
 
     def _drop(self, batch: Batch, first: int, last: int) -> None:
         batch.delete_range(
@@ -234,8 +230,8 @@ class ShardJournal:
                 if key == records.hard_state_key:
                     self._saved = records.decode_hard_state(value)
                 elif key == records.sentinel_key:
-                    self._sentinel = records.decode_sentinel(value)
-                    self._last_index = self._sentinel.index
+                    self.sentinel = records.decode_sentinel(value)
+                    self._last_index = self.sentinel.index
                 else:
                     self._take(records.decode_entry(key, value))
         except DamagedError as error:

@@ -72,7 +72,7 @@ class SyncLoop:
 
     def _end(self, sequence: int, error: Exception | None) -> None:
         self._running = False
-        if self._ended is not None:
+        if self._ended is not None and not self._ended.done():
             self._ended.set_result(None)
         try:
             if error is not None:

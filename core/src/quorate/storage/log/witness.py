@@ -1,7 +1,8 @@
-"""How far each shard's log was durable, recorded outside the database.
+"""How far each shard's log was durable, and how far it was applied, outside the databases.
 
 A database that lost its end to damage looks as valid as one that lost an unsynced tail; only a
-record outside can distinguish them.
+record outside can distinguish them. And rows that a killed process had not flushed are applied
+again without a leader, as far as is known that they were committed.
 """
 
 # What a method does is documented at its port, `Witnesses`.
@@ -18,7 +19,10 @@ from zlib import crc32
 from quorate.storage import durably
 
 _DURABLE: Final = Struct(">QI")
+_APPLIED: Final = Struct(">Q")
 _CHECKSUM: Final = Struct(">I")
+#: The end of the name of a file with an applied index.
+_OF_APPLIED: Final = ".applied"
 
 
 class Durable(NamedTuple):
@@ -29,7 +33,7 @@ class Durable(NamedTuple):
 
 
 class Witnesses(Protocol):
-    """A record per shard. A power loss may lose or tear unsynced writes."""
+    """Two records per shard. A power loss may lose or tear unsynced writes."""
 
     def read(self, shard: str) -> Durable | None:
         """Return the durable state of a shard's log; None, if missing or torn, proves nothing."""
@@ -38,10 +42,16 @@ class Witnesses(Protocol):
         """Write the durable state of a shard's log, unsynced."""
 
     def sync(self, shard: str) -> None:
-        """Sync the record of a shard."""
+        """Sync what `write` wrote for a shard."""
+
+    def applied(self, shard: str) -> int:
+        """Return an index up to which a shard's log was applied; 0, if missing or torn."""
+
+    def note_applied(self, shard: str, index: int) -> None:
+        """Write the applied index of a shard, unsynced; its log is durable up to there."""
 
     def remove(self, shard: str) -> None:
-        """Remove the record of a shard durably, if it is there."""
+        """Remove the records of a shard durably, if they are there."""
 
     def close(self) -> None:
         """Close open files."""
@@ -49,24 +59,42 @@ class Witnesses(Protocol):
 
 def encode(durable: Durable) -> bytes:
     """Return the bytes of a record."""
-    body = _DURABLE.pack(*durable)
-    return body + _CHECKSUM.pack(crc32(body))
+    return _signed(_DURABLE.pack(*durable))
 
 
 def decode(content: bytes) -> Durable | None:
     """Parse a record; None if the bytes are torn."""
-    body, checksum = content[: _DURABLE.size], content[_DURABLE.size :]
-    if checksum != _CHECKSUM.pack(crc32(body)):
-        return None
-    return Durable(*_DURABLE.unpack(body))
+    body = _checked(content)
+    return None if body is None else Durable(*_DURABLE.unpack(body))
+
+
+def encode_applied(index: int) -> bytes:
+    """Return the bytes of an applied index."""
+    return _signed(_APPLIED.pack(index))
+
+
+def decode_applied(content: bytes) -> int:
+    """Parse an applied index; 0 if the bytes are torn."""
+    body = _checked(content)
+    return 0 if body is None else int(_APPLIED.unpack(body)[0])
+
+
+def _signed(body: bytes) -> bytes:
+    return body + _CHECKSUM.pack(crc32(body))
+
+
+def _checked(content: bytes) -> bytes | None:
+    body = content[: -_CHECKSUM.size]
+    return body if body and content == _signed(body) else None
 
 
 class FileWitnesses:
-    """A file of 16 bytes per shard, rewritten in place."""
+    """Files of 16 and of 12 bytes per shard, rewritten in place."""
 
     def __init__(self, directory: Path) -> None:
         self._directory: Final = directory
-        self._files: Final[dict[str, int]] = {}
+        #: The open files by shard and kind.
+        self._files: Final[dict[tuple[str, str], int]] = {}
         directory.mkdir(parents=True, exist_ok=True)
 
     def read(self, shard: str) -> Durable | None:
@@ -81,23 +109,35 @@ class FileWitnesses:
     def sync(self, shard: str) -> None:
         os.fsync(self._file(shard))
 
+    def applied(self, shard: str) -> int:
+        try:
+            return decode_applied(self._path(shard, _OF_APPLIED).read_bytes())
+        except FileNotFoundError:
+            return 0
+
+    def note_applied(self, shard: str, index: int) -> None:
+        os.pwrite(self._file(shard, _OF_APPLIED), encode_applied(index), 0)
+
     def remove(self, shard: str) -> None:
-        if shard in self._files:
-            os.close(self._files.pop(shard))
-        self._path(shard).unlink(missing_ok=True)
+        for kind in ("", _OF_APPLIED):
+            if (shard, kind) in self._files:
+                os.close(self._files.pop((shard, kind)))
+            self._path(shard, kind).unlink(missing_ok=True)
         durably.sync_directory(self._directory)
 
     def close(self) -> None:
         while self._files:
             os.close(self._files.popitem()[1])
 
-    def _path(self, shard: str) -> Path:
-        return self._directory / quote(shard, safe="")
+    def _path(self, shard: str, kind: str = "") -> Path:
+        return self._directory / f"{quote(shard, safe='')}{kind}"
 
-    def _file(self, shard: str) -> int:
-        if shard not in self._files:
-            self._files[shard] = os.open(self._path(shard), os.O_RDWR | os.O_CREAT, 0o600)
-        return self._files[shard]
+    def _file(self, shard: str, kind: str = "") -> int:
+        file = self._files.get((shard, kind))
+        if file is None:
+            path = self._path(shard, kind)
+            file = self._files[shard, kind] = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
+        return file
 
 
 class MemoryWitnesses:
@@ -106,6 +146,8 @@ class MemoryWitnesses:
     def __init__(self) -> None:
         #: Per shard, the synced value and the unsynced ones after it; None is a torn one.
         self._versions: Final[dict[str, list[Durable | None]]] = {}
+        #: Per shard, the newest applied indexes.
+        self._applied: Final[dict[str, list[int]]] = {}
 
     def read(self, shard: str) -> Durable | None:
         return self._versions.get(shard, [None])[-1]
@@ -120,8 +162,17 @@ class MemoryWitnesses:
         versions = self._versions.setdefault(shard, [None])
         del versions[:-1]
 
+    def applied(self, shard: str) -> int:
+        return self._applied.get(shard, [0])[-1]
+
+    def note_applied(self, shard: str, index: int) -> None:
+        noted = self._applied.setdefault(shard, [0])
+        noted.append(index)
+        del noted[1:-8]
+
     def remove(self, shard: str) -> None:
         self._versions.pop(shard, None)
+        self._applied.pop(shard, None)
 
     def close(self) -> None:
         """Do nothing."""
@@ -131,3 +182,5 @@ class MemoryWitnesses:
         for versions in self._versions.values():
             if len(versions) > 1:
                 versions[:] = [rng.choice([*versions, None])]
+        for noted in self._applied.values():
+            noted[:] = [rng.choice(noted)]

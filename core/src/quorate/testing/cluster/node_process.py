@@ -5,6 +5,8 @@ import shutil
 import signal
 import sys
 from contextlib import suppress
+from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Final
 
@@ -30,40 +32,32 @@ sys.exit(main())
 _ANSWER_S: Final = 2.0
 
 
+@dataclass(eq=False)
 class NodeProcess:
     """A node, its directory and its configuration file."""
 
-    def __init__(
-        self,
-        name: str,
-        file: Path,
-        directory: Path,
-        *,
-        bound: str,
-        address: str,
-        http_address: str,
-        peer_port: int,
-        tls: Tls | None = None,
-    ) -> None:
-        self.name: Final = name
-        #: The configuration file; changes take effect at the next start.
-        self.file: Final = file
-        self.directory: Final = directory
-        #: The address at which it listens.
-        self.bound: Final = bound
-        #: The address at which clients reach it: `bound`, unless there is a proxy in between.
-        self.address: Final = address
-        self.http_address: Final = http_address
-        #: The port for other nodes.
-        self.peer_port: Final = peer_port
-        self._tls: Final = tls
-        #: The failpoint that kills it after its next start; with "=", the action at the failpoint
-        #: instead.
-        self.failpoint = ""
-        #: The directory of another release, which it runs from the next start on.
-        self.packages: Path | None = None
-        self._program: Final = Program(name, directory.with_suffix(".log"))
-        self._channel: grpc.Channel | None = None
+    name: str
+    #: The configuration file; changes take effect at the next start.
+    file: Path
+    directory: Path
+    #: The address at which it listens.
+    bound: str
+    #: The address at which clients reach it: `bound`, unless there is a proxy in between.
+    address: str
+    http_address: str
+    #: The port for other nodes.
+    peer_port: int
+    tls: Tls | None = None
+    #: The failpoint that kills it after its next start; with "=", the action at the failpoint
+    #: instead.
+    failpoint: str = ""
+    #: The directory of another release, which it runs from the next start on.
+    packages: Path | None = None
+    _channel: grpc.Channel | None = None
+
+    @cached_property
+    def _program(self) -> Program:
+        return Program(self.name, self.directory.with_suffix(".log"))
 
     @property
     def said(self) -> str:
@@ -152,7 +146,7 @@ class NodeProcess:
 
     def channel(self) -> grpc.Channel:
         """Return a new channel to it, which the caller closes."""
-        return _channel(self.address, self._tls)
+        return _channel(self.address, self.tls)
 
     def close(self) -> None:
         """Kill it, if it runs, and close its channel."""
@@ -179,7 +173,7 @@ class NodeProcess:
 
     def _connected(self) -> grpc.Channel:
         if self._channel is None:
-            self._channel = _channel(self.bound, self._tls)
+            self._channel = _channel(self.bound, self.tls)
         return self._channel
 
     def _disconnect(self) -> None:

@@ -34,23 +34,15 @@ class Changes:
         loop: asyncio.AbstractEventLoop,
     ) -> None:
         self._steps: Final = Steps(get, submit, loop, rows)
-        self._creation: Final = Creation(declaration, metadata, shards, self._steps)
+        #: Proposes missing rows, where metadata/0 is led here.
+        self.creation: Final = Creation(declaration, metadata, shards, self._steps)
         #: The changes before which the data here was flushed.
         self._flushed: Final = set[int]()
-
-    @property
-    def difference(self) -> str | None:
-        """Why this node, as leader of metadata/0, creates no shards, or None."""
-        return self._creation.difference
-
-    def look(self) -> None:
-        """Propose missing rows: metadata/0 may have changed."""
-        self._creation.look()
 
     def look_at(self, shard: Shard) -> None:
         """Go on with the changes of a shard: it, or its row, may have changed."""
         row, steps = self._steps.rows().get(shard.id), self._steps
-        self._creation.look_at(shard, row)
+        self.creation.look_at(shard, row)
         if shard.epoch and shard.leads and learners_of(shard.configuration):
             steps.carry_out(Promotion(steps, shard))
         if row is None:
@@ -76,7 +68,7 @@ class Changes:
 
     async def close(self) -> None:
         """Take no more steps."""
-        self._creation.close()
+        self.creation.close()
         await self._steps.close()
 
     def _look_at_foreign(self, shard: Shard | None) -> None:

@@ -51,17 +51,6 @@ _FROZEN_S: Final = 2.0
 _FOR_NOW: Final = frozenset({freezes.NOT_YET, MERGE_OVER, PUBLISHING})
 
 
-def check_small(data: ShardData, name: str) -> None:
-    """Raise `Rejected` if a shard has too many rows to be added to another one."""
-    rows = rows_in(data)
-    if rows > MOST_ROWS:
-        raise Rejected(
-            REFUSED,
-            f"shard {name} is the smaller one and has about {rows:,} rows: at most {MOST_ROWS:,}"
-            " are added to another shard, since commands wait for that",
-        )
-
-
 def rows_in(data: ShardData) -> int:
     """Return about how many rows a shard has, without its events."""
     return sum(rows for family, rows in data.estimates().items() if family != EVENTS)
@@ -72,7 +61,13 @@ def check_alike(base: Shard, other: Shard, common: int) -> None:
 
     `common` is the last entry that they have in common.
     """
-    check_small(other.data, str(other.id))
+    rows = rows_in(other.data)
+    if rows > MOST_ROWS:
+        raise Rejected(
+            REFUSED,
+            f"shard {other.id} is the smaller one and has about {rows:,} rows: at most"
+            f" {MOST_ROWS:,} are added to another shard, since commands wait for that",
+        )
     for each in (base, other):
         if each.applier.foreign:
             raise Rejected(freezes.NOT_YET, f"shard {each.id} still deletes rows of others")

@@ -7,7 +7,8 @@ replicas.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
+from operator import add
 from typing import Final
 
 from quorate.apply import fences, publications, sessions
@@ -43,7 +44,7 @@ def unite(
                     " of them (`joins` of the family): they cannot be merged",
                 )
             layer.put(family, key, join(key, own, value))
-    for family, operation in ((COUNTS, _sum), (SEQUENCES, max)):
+    for family, operation in ((COUNTS, add), (SEQUENCES, max)):
         for key, value in other.iterate(family, b"", None):
             own = layer.get(family, key)
             if own is not None:
@@ -55,23 +56,14 @@ def unite(
         mark.number = theirs.number
         publications.put_mark(layer, mark)
     found, size = list[UnitedRow](), 0
-    for row in _changes(layer):
-        found.append(row)
-        size += row.ByteSize()
-        if size > MOST_BYTES:
-            raise Rejected(
-                "FAILED_PRECONDITION",
-                f"both shards have more than {MOST_BYTES} bytes of the same sessions, fences and"
-                " numbers: merge them when fewer clients are in the middle of something",
-            )
-    return found
-
-
-def _changes(layer: Layer) -> Iterator[UnitedRow]:
     for family, table in sorted(layer.tables.items()):
-        for key, value in sorted(table.rows.items()):
-            yield UnitedRow(family=family, key=key, value=value)
-
-
-def _sum(one: int, other: int) -> int:
-    return one + other
+        for key, row in sorted(table.rows.items()):
+            found.append(UnitedRow(family=family, key=key, value=row))
+            size += found[-1].ByteSize()
+            if size > MOST_BYTES:
+                raise Rejected(
+                    "FAILED_PRECONDITION",
+                    f"both shards have more than {MOST_BYTES} bytes of the same sessions, fences"
+                    " and numbers: merge them when fewer clients are in the middle of something",
+                )
+    return found

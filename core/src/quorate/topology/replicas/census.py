@@ -39,7 +39,8 @@ class Census:
     def __init__(self, clock: Callable[[], float]) -> None:
         #: The nodes whose disks were nearly full at their last answers.
         self.full: Final = set[str]()
-        self._clock: Final = clock
+        #: Returns the time of its clock.
+        self.now: Final = clock
         self._began: Final = clock()
         self._answers: Final[dict[Peer, _Answer]] = {}
         #: Who leads each shard in the latest term that is known.
@@ -48,7 +49,7 @@ class Census:
     def hear(self, node: Peer, led: Iterable[LedShard], *, full: bool = False) -> None:
         """Record the answer of a node, whose disk may be nearly full."""
         (self.full.add if full else self.full.discard)(node.node)
-        now, before = self._clock(), self._answers.get(node)
+        now, before = self.now(), self._answers.get(node)
         found: dict[ShardId, Led] = {}
         for each in led:
             try:
@@ -65,14 +66,10 @@ class Census:
                 self._leaders[shard] = each.term, node
         self._answers[node] = _Answer(now, found)
 
-    def now(self) -> float:
-        """Return the time of its clock."""
-        return self._clock()
-
     def silent_s(self, node: Peer) -> float:
         """Return for how long a node has not answered."""
         answer = self._answers.get(node)
-        return self._clock() - (self._began if answer is None else answer.at)
+        return self.now() - (self._began if answer is None else answer.at)
 
     def answers(self, node: Peer) -> bool:
         """Whether a node has answered lately."""

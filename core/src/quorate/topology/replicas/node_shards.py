@@ -133,7 +133,7 @@ class NodeShards(Registry):
             if self.files.are_leaving(shard, merged=is_merged):
                 self._lives[shard].is_leaving = True
         self._leave()
-        self._changes.look()
+        self._changes.creation.look()
 
     async def close(self) -> None:
         """Stop every replica and close its data."""
@@ -161,7 +161,7 @@ class NodeShards(Registry):
     @property
     def difference(self) -> str | None:
         """Why this node, as leader of metadata/0, creates no shards, or None."""
-        return None if self._changes is None else self._changes.difference
+        return None if self._changes is None else self._changes.creation.difference
 
     @property
     def broken(self) -> Mapping[ShardId, Exception]:
@@ -227,7 +227,7 @@ class NodeShards(Registry):
             for shard in list(self._shards.values()):
                 self._applied(shard)
         self._applied(self._shards[METADATA])
-        self._changes.look()
+        self._changes.creation.look()
 
     def _applied(self, shard: Shard) -> None:
         """Continue the changes of a shard whose rows or whose row may have changed."""
@@ -311,6 +311,7 @@ class NodeShards(Registry):
             raise
         state.left, state.has_started = None, False
         self._add(opened)
+        opened.apply_again()
         return opened
 
     def _start(self, shard: Shard, row: ShardRow, before: int) -> None:

@@ -12,9 +12,8 @@ from quorate.plugin.shard_id import METADATA, ShardId
 from quorate.shards.routing.slot_map import SlotMap
 from quorate.shards.shard.removal import Membership
 from quorate.shards.shard.shard import Shard, replica_name
-from quorate.shards.topology_rows import parents_of, replicas_wanted
+from quorate.shards.topology_rows import parents_of, replicas_wanted, stored_rows
 from quorate.storage.families import LEVELS, NODES, SHARDS
-from quorate.storage.rows import value_of
 from quorate.topology.replicas.life import names
 from quorate.topology.replicas.unopened import Unopened
 from quorate.v1.control_pb2 import NodeDeclaration, ShardRow
@@ -124,12 +123,12 @@ class Registry:
 
     # Messages and syncs.
 
-    def deliver(self, shard: str, message: Message) -> bool:
-        """Pass a message to its replica; False if it is not here."""
+    def deliver(self, shard: str, message: Message, alone: bool = False) -> bool:
+        """Pass a message, which came alone or not, to its replica; False if it is not here."""
         found = self._by_name.get(shard)
         if found is None:
             return self.unopened.keep(shard, message)
-        found.receive(message)
+        found.receive(message, alone=alone)
         return True
 
     def remade(self, node: str) -> None:
@@ -221,10 +220,7 @@ class Registry:
     def declarations(self) -> Iterable[NodeDeclaration]:
         """Return the declarations of the cluster's nodes, as far as this node knows."""
         metadata = self._shards.get(METADATA)
-        if metadata is None:
-            return
-        for _, row in metadata.data.iterate(NODES, b"", None):
-            yield NodeDeclaration.FromString(value_of(row))
+        return () if metadata is None else stored_rows(metadata.data, NODES, NodeDeclaration)
 
     def wanted(self) -> Mapping[str, int]:
         """Return the number of replicas of each group, as far as all nodes declare the same."""
@@ -241,12 +237,10 @@ class Registry:
         if changes == self._changes_read:
             return False
         self._changes_read = changes
-        stored = metadata.data.iterate(SHARDS, b"", None)
-        rows = [ShardRow.FromString(value_of(row)) for _, row in stored]
+        rows = list(stored_rows(metadata.data, SHARDS, ShardRow))
         self._rows = {ShardId(row.group, row.number): row for row in rows}
         self._named = {shard: row for shard, row in self._rows.items() if names(row, self.me)}
-        stored = metadata.data.iterate(LEVELS, b"", None)
-        self.levels = levels.by_feature(FeatureLevel.FromString(value_of(row)) for _, row in stored)
+        self.levels = levels.by_feature(stored_rows(metadata.data, LEVELS, FeatureLevel))
         self.slot_map = SlotMap(metadata.revision, rows)
         self._leading = None
         for callback in self._on_map:

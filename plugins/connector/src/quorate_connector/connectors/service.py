@@ -37,13 +37,16 @@ class Definitions:
     def __init__(self, node: NodeApi) -> None:
         self._node: Final = node
 
-    async def Create(self, request: pb.CreateConnectorRequest, context: object) -> pb.Connector:
-        """Create a connector whose configuration its type accepts."""
+    async def Create(self, request: M, context: object) -> pb.Connector:
+        """Create a connector whose configuration its type accepts; `Put` may replace one."""
         return await self._node.propose(self._settled(request), pb.Connector)
 
-    async def CreateBatch(self, request: pb.CreateConnectorsRequest, context: object) -> BatchReply:
+    async def CreateBatch(self, request: Any, context: object) -> BatchReply:
         """Create many connectors; an invalid one does not block the others."""
         return await self._carry_out(request, [self._settled] * len(request.connectors))
+
+    Put = Create
+    PutBatch = CreateBatch
 
     async def Update(self, request: pb.UpdateConnectorRequest, context: object) -> pb.Connector:
         """Change the given fields of a connector's definition."""
@@ -63,19 +66,11 @@ class Definitions:
         found = await self._find(*request.connectors)
         return await self._carry_out(request, [partial(self._change, each) for each in found])
 
-    async def Put(self, request: pb.PutConnectorRequest, context: object) -> pb.Connector:
-        """Create a connector, or replace the definition of the existing one."""
-        return await self._node.propose(self._settled(request), pb.Connector)
-
-    async def PutBatch(self, request: pb.PutConnectorsRequest, context: object) -> BatchReply:
-        """Create or replace many connectors; an invalid one does not block the others."""
-        return await self._carry_out(request, [self._settled] * len(request.connectors))
-
     async def RollBack(self, request: pb.RollBackConnectorRequest, context: object) -> pb.Connector:
         """Restore an earlier definition of a connector, if its type still accepts it."""
         validation.check_roll_back(request)
         for version in await self._versions(request, request.version):
-            self._stored(version.definition)
+            self._settle(version.definition)
         return await self._node.propose(request, pb.Connector)
 
     async def Delete(self, request: pb.DeleteConnector, context: object) -> Empty:
@@ -147,21 +142,18 @@ class Definitions:
         """Return a request with its definition in the stored form, or refuse it."""
         command = type(request)()
         command.CopyFrom(request)
-        command.definition.CopyFrom(validation.completed(request.definition))
+        validation.complete(command.definition)
         validation.check_definition(command)
-        command.definition.CopyFrom(self._stored(command.definition))
+        self._settle(command.definition)
         return command
 
-    def _stored(self, definition: pb.Definition) -> pb.Definition:
-        """Return a definition in the stored form, or refuse its configuration."""
-        stored = pb.Definition()
-        stored.CopyFrom(definition)
+    def _settle(self, definition: pb.Definition) -> None:
+        """Bring a definition into the stored form, or refuse its configuration."""
         types = offered(self._node)
-        stored.config = checked(types, definition.type, definition.config)
-        del stored.progress_of[:]
-        stored.progress_of.extend(progress_of(types[definition.type], stored.config))
-        stored.labels.sort(key=lambda label: label.name)
-        return stored
+        definition.config = checked(types, definition.type, definition.config)
+        del definition.progress_of[:]
+        definition.progress_of.extend(progress_of(types[definition.type], definition.config))
+        definition.labels.sort(key=lambda label: label.name)
 
     async def _carry_out(self, request: Any, settle: Sequence[Callable[[Any], Any]]) -> BatchReply:
         """Propose a batch in parts that a node can each apply in one turn; join the replies.

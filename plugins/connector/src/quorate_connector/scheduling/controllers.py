@@ -20,7 +20,7 @@ from quorate.v1.batch_pb2 import BatchReply
 
 from quorate_connector import families
 from quorate_connector.config import ConnectorConfig
-from quorate_connector.scheduling.plan import Fleet, Move, WorkerSlot, even_out, place
+from quorate_connector.scheduling.plan import Fleet, even_out, place
 from quorate_connector.scheduling.queries import MOST
 from quorate_connector.v1 import scheduling_pb2 as asked, tasks_pb2 as pb
 
@@ -77,16 +77,12 @@ async def schedule(node: NodeApi, shard: ShardRef) -> None:
         survey = await run.survey()
     # A lost holding that was not reclaimed counts for no worker: the name may have a new owner.
     holdings = [holding for holding in survey.holdings if not holding.lost]
-    await run.drain([each for each in holdings if each.draining and each.leaving < _total(each)])
-    fleet = Fleet(
-        WorkerSlot(
-            worker=each.worker,
-            worker_epoch=each.worker_epoch,
-            labels=frozenset(each.labels),
-        )
-        for each in survey.candidates
-        if each.available
+    await run.drain(
+        each
+        for each in holdings
+        if each.draining and each.leaving < sum(kind.tasks for kind in each.tasks)
     )
+    fleet = Fleet(survey.candidates)
     _observe(node, survey)
     if not await run.assign(fleet, holdings, [each.kind for each in survey.waiting]):
         await run.even_out(fleet, holdings)
@@ -159,7 +155,7 @@ class _Run:
         """Move some tasks off the fullest workers, unless earlier moves are still in progress."""
         if any(holding.leaving for holding in holdings):
             return
-        moves = even_out(fleet, _shares(fleet, holdings), self.config.releases)
+        leaving = even_out(fleet, _shares(fleet, holdings), self.config.releases)
         releases = [
             pb.Release(
                 task=each.task,
@@ -167,14 +163,15 @@ class _Run:
                 timeout_ms=round(self.config.release_timeout_s * 1_000),
                 reason="other workers have fewer tasks",
             )
-            for worker in sorted({move.worker for move in moves})
-            for each in await self._of_kinds(fleet.slot(worker), moves)
+            for worker, kinds in sorted(leaving.items())
+            for each in await self._of_kinds(fleet.slot(worker), kinds)
         ]
         await self._carry_out(RELEASED, releases, lambda part: pb.ReleaseTasks(releases=part))
 
-    async def _of_kinds(self, slot: WorkerSlot, moves: Iterable[Move]) -> list[asked.Placeable]:
-        """Return the tasks that are to leave a worker: as many of each kind as the moves name."""
-        wanted = Counter(move.kind for move in moves if move.worker == slot.worker)
+    async def _of_kinds(
+        self, slot: asked.Candidate, wanted: Counter[bytes]
+    ) -> list[asked.Placeable]:
+        """Return the tasks that are to leave a worker, by the wanted number of each kind."""
         found = []
         async for task in self._held(slot):
             if wanted[task.kind]:
@@ -207,7 +204,7 @@ class _Run:
                 each.cancel()
             await asyncio.gather(*running, return_exceptions=True)
 
-    def _held(self, by: asked.Holding | WorkerSlot) -> AsyncIterator[asked.Placeable]:
+    def _held(self, by: asked.Holding | asked.Candidate) -> AsyncIterator[asked.Placeable]:
         return self._found(
             lambda after: asked.FindHeldQuery(
                 worker=by.worker, worker_epoch=by.worker_epoch, after=after, limit=MOST
@@ -234,10 +231,6 @@ def _shares(fleet: Fleet, holdings: Iterable[asked.Holding]) -> dict[str, Counte
         if holding.worker in shares:
             shares[holding.worker].update({each.kind: each.tasks for each in holding.tasks})
     return shares
-
-
-def _total(holding: asked.Holding) -> int:
-    return sum(each.tasks for each in holding.tasks)
 
 
 def _observe(node: NodeApi, survey: asked.Survey) -> None:

@@ -5,42 +5,23 @@ A load is the number of tasks of a worker.
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from heapq import heapify, heapreplace
 from typing import Final
 
 from quorate_connector.families import labels_of
-from quorate_connector.v1.scheduling_pb2 import Placeable
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class WorkerSlot:
-    """A registration of a worker that accepts tasks."""
-
-    worker: str
-    worker_epoch: int
-    #: Each as `labels_of` returns it.
-    labels: frozenset[bytes] = frozenset()
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Move:
-    """A task of a kind that is to leave a worker for another one."""
-
-    worker: str
-    kind: bytes
+from quorate_connector.v1.scheduling_pb2 import Candidate, Placeable
 
 
 class Fleet:
     """The workers that accept tasks."""
 
-    def __init__(self, slots: Iterable[WorkerSlot]) -> None:
-        self._slots: Final = {slot.worker: slot for slot in slots}
+    def __init__(self, candidates: Iterable[Candidate]) -> None:
+        self._slots: Final = {each.worker: each for each in candidates if each.available}
         self._eligible: Final[dict[bytes, Sequence[str]]] = {}
 
-    def slot(self, worker: str) -> WorkerSlot:
+    def slot(self, worker: str) -> Candidate:
         """Return the registration of a worker."""
         return self._slots[worker]
 
@@ -49,14 +30,16 @@ class Fleet:
         found = self._eligible.get(kind)
         if found is None:
             wanted = labels_of(kind)
-            found = [name for name in sorted(self._slots) if wanted <= self._slots[name].labels]
+            found = [
+                name for name in sorted(self._slots) if wanted.issubset(self._slots[name].labels)
+            ]
             self._eligible[kind] = found
         return found
 
 
 def place(
     fleet: Fleet, loads: Counter[str], waiting: Mapping[bytes, Sequence[Placeable]]
-) -> Iterator[tuple[Placeable, WorkerSlot]]:
+) -> Iterator[tuple[Placeable, Candidate]]:
     """Place each waiting task, by kind, on an eligible worker, if there is one.
 
     Updates `loads` as if the tasks were assigned. Kinds with the fewest eligible workers come
@@ -69,17 +52,19 @@ def place(
                 yield task, fleet.slot(worker)
 
 
-def even_out(fleet: Fleet, shares: Mapping[str, Counter[bytes]], most: int) -> Sequence[Move]:
-    """Return the moves that even out the loads, at most `most`.
+def even_out(
+    fleet: Fleet, shares: Mapping[str, Counter[bytes]], most: int
+) -> dict[str, Counter[bytes]]:
+    """Return how many tasks of each kind are to leave each worker to even out the loads.
 
-    `shares` holds the number of tasks of each kind by worker, and is not changed. A task moves only
-    between two eligible workers whose loads differ by at least two.
+    They are at most `most`. `shares` holds the number of tasks of each kind by worker, and is not
+    changed. A task moves only between two eligible workers whose loads differ by at least two.
     """
     shares = {worker: Counter(kinds) for worker, kinds in shares.items()}
     loads = Counter({worker: kinds.total() for worker, kinds in shares.items()})
     kinds = sorted({kind for share in shares.values() for kind in share})
-    moves: list[Move] = []
-    while len(moves) < most:
+    leaving: defaultdict[str, Counter[bytes]] = defaultdict(Counter)
+    for _ in range(most):
         widest = max(
             (gap for kind in kinds if (gap := _gap(fleet.eligible(kind), loads, shares, kind))),
             key=lambda gap: gap[0],
@@ -91,8 +76,8 @@ def even_out(fleet: Fleet, shares: Mapping[str, Counter[bytes]], most: int) -> S
         for worker, more in ((fullest, -1), (emptiest, 1)):
             loads[worker] += more
             shares[worker][kind] += more
-        moves.append(Move(worker=fullest, kind=kind))
-    return moves
+        leaving[fullest][kind] += 1
+    return leaving
 
 
 def _place(

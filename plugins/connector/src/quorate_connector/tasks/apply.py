@@ -57,7 +57,7 @@ def take(txn: Txn, command: pb.TakeTasks) -> BatchReply:
     """Take tasks from workers that did not release them in time."""
     with counters.counting(txn) as counts:
         for key, task in _due(txn, RELEASE, command.keys):
-            reason = f"{task.reason}; {task.worker} did not let go of it in time"
+            reason = f"{task.reason}; {task.worker} did not release it in time"
             states.take(txn, counts, key, task, states.at_rest(task), reason)
     return BatchReply(items=len(command.keys))
 

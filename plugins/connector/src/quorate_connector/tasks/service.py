@@ -31,8 +31,7 @@ class TaskReads:
         """Return the cursor of one task."""
         check_task(request.task)
         query = asked.GetCursorQuery(task=request.task)
-        found = [each async for each in self._node.query(query, pb.Cursor)]
-        for cursor in found:
+        async for cursor in self._node.query(query, pb.Cursor):
             return cursor
         task = request.task
         raise Rejected(

@@ -43,18 +43,11 @@ def give(
 
 
 def take(
-    txn: Txn,
-    counts: Changes,
-    key: bytes,
-    task: pb.Task,
-    state: pb.TaskState,
-    reason: str,
-    *,
-    retry_at_ms: int = 0,
+    txn: Txn, counts: Changes, key: bytes, task: pb.Task, state: pb.TaskState, reason: str
 ) -> None:
     """Bring a task into a state without a worker."""
     withdraw(txn, counts, key, task)
-    settle(txn, counts, key, task, state, reason, retry_at_ms=retry_at_ms)
+    settle(txn, counts, key, task, state, reason)
 
 
 def withdraw(txn: Txn, counts: Changes, key: bytes, task: pb.Task) -> None:
@@ -72,14 +65,7 @@ def withdraw(txn: Txn, counts: Changes, key: bytes, task: pb.Task) -> None:
 
 
 def settle(
-    txn: Txn,
-    counts: Changes,
-    key: bytes,
-    task: pb.Task,
-    state: pb.TaskState,
-    reason: str,
-    *,
-    retry_at_ms: int = 0,
+    txn: Txn, counts: Changes, key: bytes, task: pb.Task, state: pb.TaskState, reason: str
 ) -> None:
     """Bring a new or withdrawn task into a state under a new epoch."""
     task.epoch = txn.next_id(families.EPOCHS)
@@ -88,9 +74,8 @@ def settle(
         kind = families.kind_of(task)
         counts[counters.of_waiting(kind)] += 1
         txn.put(families.WAITING, families.waiting_key(kind, key), b"")
-    if retry_at_ms:
-        txn.schedule(families.RETRY, key, retry_at_ms)
-        task.retry_at_ms = retry_at_ms
+    if task.retry_at_ms:
+        txn.schedule(families.RETRY, key, task.retry_at_ms)
     _write(txn, key, task, state, reason)
 
 
@@ -147,8 +132,9 @@ def fail(txn: Txn, counts: Changes, key: bytes, task: pb.Task, reason: str) -> N
     if task.failures >= task.failures_max:
         take(txn, counts, key, task, pb.TASK_STATE_FAILED, reason)
     else:
-        retry_at_ms = txn.proposed_at_ms + wait_ms(task)
-        take(txn, counts, key, task, pb.TASK_STATE_RESTARTING, reason, retry_at_ms=retry_at_ms)
+        withdraw(txn, counts, key, task)
+        task.retry_at_ms = txn.proposed_at_ms + wait_ms(task)
+        settle(txn, counts, key, task, pb.TASK_STATE_RESTARTING, reason)
 
 
 def wait_ms(task: pb.Task) -> int:

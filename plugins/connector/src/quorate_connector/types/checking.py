@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from hashlib import sha256
 from typing import Any, Final
 
-from pydantic import BaseModel, ValidationError
+from pydantic import ValidationError
 from quorate.plugin import Invalid, NodeApi
 from quorate.plugin.checking import check_bytes
 
@@ -67,11 +67,13 @@ def checked(types: Mapping[str, ConnectorType], name: str, config: bytes) -> byt
     Raises `Invalid`, which names every invalid field, or every secret in clear text, and repeats
     no value.
     """
-    model = _model_of(types, name)
+    known = types.get(name)
+    if known is None:
+        raise Invalid("definition.type", f"unknown type; known types: {', '.join(sorted(types))}")
     check_bytes(FIELD, config, LARGEST_CONFIG)
     fault = None
     try:
-        stored = model.model_validate_json(config).model_dump_json(by_alias=True).encode()
+        stored = known.model.model_validate_json(config).model_dump_json(by_alias=True).encode()
     except ValidationError as error:
         fault = invalid(error)
     except Exception as error:  # noqa: BLE001 - a third-party validator may raise anything
@@ -101,10 +103,3 @@ def progress_of(known: ConnectorType, stored: bytes) -> list[ProgressField]:
         )
         for name in known.progress_of
     ]
-
-
-def _model_of(types: Mapping[str, ConnectorType], name: str) -> type[BaseModel]:
-    known = types.get(name)
-    if known is None:
-        raise Invalid("definition.type", f"unknown type; known types: {', '.join(sorted(types))}")
-    return known.model

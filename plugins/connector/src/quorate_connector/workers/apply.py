@@ -45,9 +45,7 @@ def expire(txn: Txn, command: pb.ExpireWorkers) -> BatchReply:
     """Mark workers with expired deadlines as silent; forget workers that have left."""
     for key in still_due(txn, LIVENESS, command.keys):
         name, epoch = keys.unpack(key)
-        assert isinstance(name, str)
-        assert isinstance(epoch, int)
-        _expire(txn, name, epoch, key)
+        _expire(txn, str(name), int(epoch), key)
     return BatchReply(items=len(command.keys))
 
 

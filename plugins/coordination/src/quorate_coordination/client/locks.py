@@ -75,17 +75,11 @@ class HeldLock:
 
     async def run(self, work: Coroutine[Any, Any, T]) -> T:
         """Return the result of `work`; when the lock is lost, cancel it, raise `LockLostError`."""
-        working = asyncio.ensure_future(work)
-        losing = asyncio.ensure_future(self.wait_lost())
-        try:
-            await asyncio.wait([working, losing], return_when=asyncio.FIRST_COMPLETED)
+        async with _first_of(work, self.wait_lost()) as (working, _):
             if not working.done():
                 self.check()
-            return await working
-        finally:
-            for task in (working, losing):
-                task.cancel()
-            await asyncio.gather(working, losing, return_exceptions=True)
+            result: T = await working
+            return result
 
     async def proclaim(self, value: bytes) -> None:
         """Replace the value that observers see."""
@@ -135,17 +129,9 @@ async def _acquired(q: AsyncClient, wanted: pb.Acquisition, lease: RenewedLease)
     claim = await _claimed(q, wanted, lease)
     if claim.token:
         return claim
-    watching = asyncio.ensure_future(_granted(q, claim))
-    asking = asyncio.ensure_future(_granted_if_asked(q, claim, lease.ttl_s * _ASKED))
-    losing = asyncio.ensure_future(lease.wait_lost())
-    tasks = (watching, asking, losing)
-    try:
-        await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
-        granted = next((each.result() for each in (watching, asking) if each.done()), None)
-    finally:
-        for task in tasks:
-            task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
+    watching, asking = _granted(q, claim), _granted_if_asked(q, claim, lease.ttl_s * _ASKED)
+    async with _first_of(watching, asking, lease.wait_lost()) as (*looks, _):
+        granted: pb.Claim | None = next((each.result() for each in looks if each.done()), None)
     if granted is None:
         raise LockLostError(f"the claim on {wanted.lock} was lost while it waited: claim it again")
     return granted
@@ -197,6 +183,19 @@ async def _granted_if_asked(q: AsyncClient, claim: pb.Claim, pause_s: float) -> 
             continue
         if found is None or found.token:
             return found
+
+
+@asynccontextmanager
+async def _first_of(*work: Coroutine[Any, Any, Any]) -> AsyncIterator[list[asyncio.Task[Any]]]:
+    """Provide tasks once the first of them is done; cancel the others at the end."""
+    tasks = list(map(asyncio.create_task, work))
+    try:
+        await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
+        yield tasks
+    finally:
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
 
 
 class LockElection:

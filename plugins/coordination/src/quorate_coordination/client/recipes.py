@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Callable
-from contextlib import aclosing, asynccontextmanager
+from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Final
 
-from quorate.client import ChangeKind, blocking
+from quorate.client import blocking
 from quorate.client.twins import Blocking, entering
 
 from quorate_coordination.client.leases import TTL_S, keeping
@@ -81,15 +81,13 @@ class Barrier:
         """
         async with keeping(self._q, self._members, ttl_s=ttl_s) as lease:
             await lease.put(self._members + lease.name.rpartition("/")[2], b"")
-            if await self._count() >= self._parties:
+            members = self._q.kv.list(self._members, keys_only=True)
+            if len([each async for each in members]) >= self._parties:
                 await self._q.kv.put(self._open, b"")
             await _changed(self._q, self._open, lambda there: there)
             yield
         await _changed(self._q, self._members, lambda there: not there)
         await self._q.kv.delete(self._open)
-
-    async def _count(self) -> int:
-        return sum([1 async for _ in self._q.kv.list(self._members, keys_only=True)])
 
 
 class SyncCounter(Blocking[Counter]):
@@ -115,20 +113,5 @@ class SyncBarrier(Blocking[Barrier]):
 
 async def _changed(q: AsyncClient, prefix: str, wanted: Callable[[bool], bool]) -> None:
     """Return once `wanted` accepts whether pairs with the prefix exist."""
-    there: set[bytes] = set()
-    listed = False
-    async with aclosing(q.watch("kv.pairs", prefix=prefix, marks=True)) as changes:
-        async for change in changes:
-            match change.kind:
-                case ChangeKind.RESYNC:
-                    there, listed = set(), False
-                case ChangeKind.LISTED:
-                    listed = True
-                case ChangeKind.DELETED:
-                    there.discard(change.key)
-                case ChangeKind.BOOKMARK:
-                    pass
-                case _:
-                    there.add(change.key)
-            if listed and wanted(bool(there)):
-                return
+    async with q.kv.following(prefix) as rows:
+        await rows.until(lambda rows: wanted(len(rows) > 0))

@@ -1,14 +1,14 @@
-"""Changes and queries of users and roles."""
+"""Changes and queries of users, roles and alarms: a store without space takes no more pairs."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from typing import Final
 
-from quorate.plugin import Reader, Txn, keys
+from quorate.plugin import Reader, Row, Txn, keys
 
 from quorate_etcd import errors
-from quorate_etcd.auth.permissions import demand_root, is_range
+from quorate_etcd.auth.permissions import ROOT, demand_root, is_range
 from quorate_etcd.auth.rows import (
     GUARDS,
     ROLES,
@@ -24,7 +24,6 @@ from quorate_etcd.store.view import View
 from quorate_etcd.v1 import guard_pb2 as pb
 from quorate_etcd.wire import auth_pb2 as auth
 
-ROOT: Final = "root"
 #: Users and roles of a store.
 _MOST: Final = 10_000
 
@@ -42,6 +41,21 @@ def administer(txn: Txn, command: pb.Administer) -> pb.Administered:
     if command.secret and txn.get(SECRETS, key) is None:
         txn.put(SECRETS, key, pb.Secret(key=command.secret).SerializeToString())
     return pb.Administered(revision=View(txn, command.store).revision)
+
+
+def set_alarm(txn: Txn, command: pb.SetAlarm) -> pb.Alarmed:
+    """Raise an alarm, or end it; doing so again changes nothing, and is answered alike."""
+    guard = guard_of(txn, command.store)
+    alarms = [each for each in guard.alarms if each != command.alarm]
+    if command.active:
+        alarms.append(command.alarm)
+    changed = len(alarms) != len(guard.alarms)
+    if changed:
+        del guard.alarms[:]
+        guard.alarms.extend(alarms)
+        txn.put(GUARDS, store_key(command.store), guard.SerializeToString())
+    answered = [command.alarm] if changed or command.active else []
+    return pb.Alarmed(alarms=answered, revision=View(txn, command.store).revision)
 
 
 def find_guard(reader: Reader, query: pb.FindGuard) -> Iterable[pb.Guarded]:
@@ -144,9 +158,7 @@ def _grant(change: Change) -> bool:
         change.role(grant.role)
     if grant.role in user.roles:
         return False
-    roles = sorted([*user.roles, grant.role])
-    del user.roles[:]
-    user.roles.extend(roles)
+    user.roles[:] = sorted([*user.roles, grant.role])
     change.put_user(user)
     return True
 
@@ -178,7 +190,8 @@ def _delete_role(change: Change) -> bool:
     change.protect_root(name)
     change.role(name)
     change.txn.delete(ROLES, named_key(change.store, name))
-    for user in _users(change.txn, change.store):
+    for row in _rows(change.txn, USERS, change.store):
+        user = pb.User.FromString(row.value)
         if name in user.roles:
             user.roles.remove(name)
             change.put_user(user)
@@ -233,13 +246,10 @@ def _same_range(one: auth.Permission, other: auth.Permission) -> bool:
     return (one.key, one.range_end) == (other.key, other.range_end)
 
 
-def _users(reader: Reader, store: str) -> Iterator[pb.User]:
+def _rows(reader: Reader, family: str, store: str) -> Iterator[Row]:
     start = store_key(store)
-    for row in reader.scan(USERS, start, end_of(start), limit=_MOST):
-        yield pb.User.FromString(row.value)
+    return iter(reader.scan(family, start, end_of(start), limit=_MOST))
 
 
 def _names(reader: Reader, family: str, store: str) -> list[str]:
-    start = store_key(store)
-    rows = reader.scan(family, start, end_of(start), limit=_MOST)
-    return sorted(str(keys.unpack(row.key)[1]) for row in rows)
+    return sorted(str(keys.unpack(row.key)[1]) for row in _rows(reader, family, store))

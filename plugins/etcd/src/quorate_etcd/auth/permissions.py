@@ -9,15 +9,13 @@ from quorate.plugin import Reader
 
 from quorate_etcd import errors
 from quorate_etcd.auth.rows import guard_of, role_of, user_of
-from quorate_etcd.families import LEASE_KEYS, attached_of, lease_key, store_key
+from quorate_etcd.families import LEASE_KEYS, attached_key, lease_key, store_key
 from quorate_etcd.store.view import Span
 from quorate_etcd.v1 import guard_pb2 as pb
 from quorate_etcd.wire import auth_pb2 as auth, rpc_pb2 as rpc
 
 ROOT: Final = "root"
 _READ, _WRITE, _BOTH = auth.Permission.READ, auth.Permission.WRITE, auth.Permission.READWRITE
-#: Keys of a lease that a request with it is checked for.
-_MOST_KEYS: Final = 100_000
 
 
 class Need(NamedTuple):
@@ -66,11 +64,23 @@ def demand(reader: Reader, store: str, user: str, needed: Iterable[Need]) -> Non
         return
     for need in needed:
         if need.lease:
-            prefix = lease_key(store_key(store), need.lease)
-            for row in reader.scan(LEASE_KEYS, prefix, prefix + b"\xff", limit=_MOST_KEYS):
-                rights.demand(Need(need.writes, attached_of(row.key)))
+            for span in rights.lacking(writes=need.writes):
+                if _is_attached(reader, store, need.lease, span):
+                    errors.PERMISSION_DENIED.refuse()
         else:
             rights.demand(need)
+
+
+def _is_attached(reader: Reader, store: str, lease: int, span: Span) -> bool:
+    """Whether a key of a span has a lease."""
+    prefix = store_key(store)
+    end = (
+        lease_key(prefix, lease) + b"\xff"
+        if span.end is None
+        else attached_key(prefix, lease, span.end)
+    )
+    found = reader.scan(LEASE_KEYS, attached_key(prefix, lease, span.start), end, limit=1)
+    return any(True for _ in found)
 
 
 def demand_root(reader: Reader, store: str, user: str) -> None:
@@ -104,6 +114,17 @@ class Rights:
         """Refuse a need that they do not cover."""
         if not self.root and not self.covers(need):
             errors.PERMISSION_DENIED.refuse()
+
+    def lacking(self, *, writes: bool) -> Iterator[Span]:
+        """Yield the keys that may not be read, or written."""
+        start = b""
+        for span in self._writes if writes else self._reads:
+            if start < span.start:
+                yield Span(start, span.start)
+            if span.end is None:
+                return
+            start = span.end
+        yield Span(start, None)
 
     def covers(self, need: Need) -> bool:
         """Whether a range lies within the ranges that may be read, or written."""

@@ -119,7 +119,7 @@ class Copy:
                     tasks.create_task(self._read(responses))
                     tasks.create_task(self._write(responses))
             except* PeerError as group:
-                if any(each.code != CODES["UNAVAILABLE"] for each in _leaves(group)):
+                if group.subgroup(_stays) is not None:
                     raise
             self._batch = _Batch(self._write_all)
             await asyncio.sleep(_AGAIN_S)
@@ -133,7 +133,9 @@ class Copy:
             response = await responses.get()
             while True:
                 # A revision is never split over responses.
-                for revision, events in groupby(response.events, _revision_of):
+                for revision, events in groupby(
+                    response.events, lambda event: event.kv.mod_revision
+                ):
                     await self._carry_out(revision, list(events))
                 if responses.empty():
                     break
@@ -169,26 +171,20 @@ class Copy:
         deletion = rpc.DeleteRangeRequest(key=key)
         await self._batch.add(key, rpc.RequestOp(request_delete_range=deletion))
 
-    async def _write_all(self, operations: Sequence[rpc.RequestOp]) -> None:
+    async def _write_all(self, operations: Sequence[rpc.RequestOp], *, again: bool = False) -> None:
         try:
             await self._target.write(operations)
         except PeerError as error:
             if error.text != errors.LEASE_NOT_FOUND.text:
                 raise
+            if again:
+                self.leases.forget(each.request_put.lease for each in operations)
+                raise LapsedError from None
             for put in (each.request_put for each in operations):
                 if put.lease and put.lease not in self.leases:
                     # It has ended at the source: the deletion of the key is to come.
                     put.lease = 0
-            await self._write_again(operations)
-
-    async def _write_again(self, operations: Sequence[rpc.RequestOp]) -> None:
-        try:
-            await self._target.write(operations)
-        except PeerError as error:
-            if error.text != errors.LEASE_NOT_FOUND.text:
-                raise
-            self.leases.forget(each.request_put.lease for each in operations)
-            raise LapsedError from None
+            await self._write_all(operations, again=True)
 
     def _tell(self) -> None:
         self.done.lag = max(0, self._newest - self.done.revision)
@@ -252,13 +248,6 @@ class _Batch:
             self._bytes = 0
 
 
-def _revision_of(event: mvcc.Event) -> int:
-    return event.kv.mod_revision
-
-
-def _leaves(group: BaseExceptionGroup[PeerError]) -> list[PeerError]:
-    return [
-        leaf
-        for each in group.exceptions
-        for leaf in (_leaves(each) if isinstance(each, BaseExceptionGroup) else [each])
-    ]
+def _stays(error: BaseException) -> bool:
+    """Whether an error is there at the next attempt, too."""
+    return isinstance(error, PeerError) and error.code != CODES["UNAVAILABLE"]

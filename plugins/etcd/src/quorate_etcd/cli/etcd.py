@@ -161,21 +161,8 @@ def export_pairs(console: Console, /, **options: object) -> None:
 
 
 def _run(console: Console, given: Options, source: str, target: str, begin: Begin) -> None:
-    done, differing = _copied(given, source, target, begin)
-    console.print([{each.name: getattr(done, each.name) for each in fields(done)}])
-    if done.extra:
-        raise click.ClickException(
-            f"{target} has {done.extra:,} keys that {source} lacks: delete them with --delete"
-        )
-    if differing:
-        raise click.ClickException(
-            f"{differing:,} pairs differ: does anybody else write {target}? Run it again"
-        )
-
-
-def _copied(given: Options, source: str, target: str, begin: Begin) -> tuple[Copied, int]:
     try:
-        return asyncio.run(_copy(given, source, target, begin))
+        done, differing = asyncio.run(_copy(given, source, target, begin))
     except (PeerError, OSError, ExceptionGroup) as error:
         failure: BaseException = error
         while isinstance(failure, BaseExceptionGroup):
@@ -185,6 +172,15 @@ def _copied(given: Options, source: str, target: str, begin: Begin) -> tuple[Cop
         raise click.ClickException(
             f"cannot copy {source} to {target}: {failure}; run it again to go on"
         ) from None
+    console.print([{each.name: getattr(done, each.name) for each in fields(done)}])
+    if done.extra:
+        raise click.ClickException(
+            f"{target} has {done.extra:,} keys that {source} lacks: delete them with --delete"
+        )
+    if differing:
+        raise click.ClickException(
+            f"{differing:,} pairs differ: does anybody else write {target}? Run it again"
+        )
 
 
 async def _copy(given: Options, source: str, target: str, begin: Begin) -> tuple[Copied, int]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Sequence
-from types import TracebackType
 from typing import Any, Final, Self, TypeVar
 
 from quorate.client import Tls
@@ -57,12 +56,7 @@ class Peer:
             await self._authenticate()
         return self
 
-    async def __aexit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    async def __aexit__(self, *_: object) -> None:
         """Close the channel."""
         await self._channel.close()
 

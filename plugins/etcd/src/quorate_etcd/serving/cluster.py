@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from ssl import SSLContext
-from typing import Any, Final
+from typing import Any, Final, NoReturn
 from urllib.parse import urlsplit
 
-from quorate.plugin import NodeApi, Reader, Rejected, Txn
+from quorate.plugin import NodeApi, Reader, Txn
 
 from quorate_etcd import errors
 from quorate_etcd.auth.rows import MEMBERS, named_key
@@ -25,9 +25,10 @@ _MOST: Final = 10_000
 #: Intervals between two attempts to write the row of this node.
 _AGAIN_S: Final = 1.0
 _EVERYWHERE: Final = ("", "0.0.0.0", "::")
-_REFUSED: Final = (
-    "not capable: nodes join and leave a cluster of Quorate by `quorate member add` and "
-    "`quorate member remove`"
+_MANAGED: Final = errors.Refusal(
+    "FAILED_PRECONDITION",
+    f"{errors.PREFIX}not capable: nodes join and leave a cluster of Quorate by `quorate member "
+    "add` and `quorate member remove`",
 )
 
 
@@ -56,15 +57,12 @@ def url_of(node: NodeApi, host: str, port: int, tls: SSLContext | None) -> str:
     return f"{'http' if tls is None else 'https'}://{name}:{port}"
 
 
-def announced(node: NodeApi, url: str) -> pb.Member:
-    """Return the row of this node."""
+async def announce_forever(node: NodeApi, store: str, url: str) -> None:
+    """Write where this node serves a store as soon as the store can be written."""
     cluster = node.cluster()
     peer_url = f"http://{cluster.addresses.get(cluster.node, cluster.node)}"
-    return pb.Member(node=cluster.node, client_urls=[url], peer_urls=[peer_url])
-
-
-async def announce_forever(node: NodeApi, command: pb.Announce) -> None:
-    """Write where this node serves a store as soon as the store can be written."""
+    member = pb.Member(node=cluster.node, client_urls=[url], peer_urls=[peer_url])
+    command = pb.Announce(store=store, member=member)
     while True:
         try:
             await node.propose(command, pb.Announced)
@@ -75,8 +73,8 @@ async def announce_forever(node: NodeApi, command: pb.Announce) -> None:
             return
 
 
-class Members:
-    """The members of a store's cluster."""
+class Cluster:
+    """Lists the members of a store's cluster; they are changed by Quorate's own commands."""
 
     def __init__(self, node: NodeApi, identity: Identity) -> None:
         self._node: Final = node
@@ -109,68 +107,49 @@ class Members:
         """Return the member of a number."""
         return next((each for each in await self.all() if number == each.ID), None)
 
-
-class Cluster:
-    """Lists the members; they are changed by Quorate's own commands."""
-
-    def __init__(self, identity: Identity, members: Members) -> None:
-        self._identity: Final = identity
-        self._members: Final = members
-
     async def MemberList(self, request: rpc.MemberListRequest, _: Any) -> rpc.MemberListResponse:
         """Return the members with the URLs that they serve clients at."""
-        members = await self._members.all(linearizable=request.linearizable)
+        members = await self.all(linearizable=request.linearizable)
         return rpc.MemberListResponse(header=self._identity.header(), members=members)
 
-    async def MemberAdd(self, request: rpc.MemberAddRequest, _: Any) -> rpc.MemberAddResponse:
+    async def MemberAdd(self, request: rpc.MemberAddRequest, _: Any) -> NoReturn:
         """Refuse: a node joins by another command."""
         _demand_urls(request.peerURLs)
-        known = {url for each in await self._members.all() for url in each.peerURLs}
+        known = {url for each in await self.all() for url in each.peerURLs}
         if known & set(request.peerURLs):
             errors.PEER_URL_EXISTS.refuse()
-        raise _refusal()
+        _MANAGED.refuse()
 
-    async def MemberRemove(
-        self, request: rpc.MemberRemoveRequest, _: Any
-    ) -> rpc.MemberRemoveResponse:
+    async def MemberRemove(self, request: rpc.MemberRemoveRequest, _: Any) -> NoReturn:
         """Refuse: a node leaves by another command."""
         await self._demand(request.ID)
-        raise _refusal()
+        _MANAGED.refuse()
 
-    async def MemberUpdate(
-        self, request: rpc.MemberUpdateRequest, _: Any
-    ) -> rpc.MemberUpdateResponse:
+    async def MemberUpdate(self, request: rpc.MemberUpdateRequest, _: Any) -> NoReturn:
         """Refuse: the address of a node is in its configuration."""
         _demand_urls(request.peerURLs)
         await self._demand(request.ID)
-        raise _refusal()
+        _MANAGED.refuse()
 
-    async def MemberPromote(
-        self, request: rpc.MemberPromoteRequest, _: Any
-    ) -> rpc.MemberPromoteResponse:
+    async def MemberPromote(self, request: rpc.MemberPromoteRequest, _: Any) -> NoReturn:
         """Refuse: a learner becomes a voter by itself."""
         await self._demand(request.ID)
         errors.NOT_A_LEARNER.refuse()
 
     async def _demand(self, number: int) -> None:
-        if await self._members.of(number) is None:
+        if await self.of(number) is None:
             errors.MEMBER_NOT_FOUND.refuse()
-
-
-def _refusal() -> Rejected:
-    return Rejected("FAILED_PRECONDITION", errors.PREFIX + _REFUSED)
 
 
 def _demand_urls(urls: Iterable[str]) -> None:
     given = list(urls)
-    if not given or not all(_valid(given)):
+    if not given or not all(map(_is_valid, given)):
         errors.BAD_MEMBER_URLS.refuse()
 
 
-def _valid(urls: Iterable[str]) -> Iterator[bool]:
-    for each in urls:
-        try:
-            parts = urlsplit(each)
-            yield parts.scheme in ("http", "https") and bool(parts.port) and not parts.path
-        except ValueError:
-            yield False
+def _is_valid(url: str) -> bool:
+    try:
+        parts = urlsplit(url)
+        return parts.scheme in ("http", "https") and bool(parts.port) and not parts.path
+    except ValueError:
+        return False

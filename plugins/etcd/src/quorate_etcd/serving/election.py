@@ -1,4 +1,4 @@
-"""The service Election."""
+"""The services Lock and Election: whose key of a name is the oldest holds the lock, or leads."""
 
 from __future__ import annotations
 
@@ -6,9 +6,43 @@ from collections.abc import AsyncIterator
 from contextlib import aclosing
 from typing import Any, Final
 
+from quorate.plugin import Rejected
+
 from quorate_etcd import errors
 from quorate_etcd.serving.recipes import Recipes, prefix_end
-from quorate_etcd.wire import election_pb2 as election, mvcc_pb2 as mvcc, rpc_pb2 as rpc
+from quorate_etcd.wire import (
+    election_pb2 as election,
+    lock_pb2 as lock,
+    mvcc_pb2 as mvcc,
+    rpc_pb2 as rpc,
+)
+
+_EXPIRED: Final = "mutex: session is expired"
+
+
+class Lock:
+    """Locks names: the contender with the oldest key holds the lock."""
+
+    def __init__(self, kv: Any, recipes: Recipes) -> None:
+        self._kv: Final = kv
+        self._recipes: Final = recipes
+
+    async def Lock(self, request: lock.LockRequest, context: Any) -> lock.LockResponse:
+        """Wait for the lock, and return the key that holds it while it exists."""
+        recipes = self._recipes
+        lease = await recipes.lease(request.lease, context)
+        own = await recipes.enter(request.name, lease, b"", context)
+        async with recipes.leaving_if_cancelled(own, context):
+            await recipes.alone(request.name, own.revision, context)
+            found = await recipes.get(own.key, context)
+            if not found.kvs:
+                raise Rejected("UNKNOWN", _EXPIRED)
+        return lock.LockResponse(header=found.header, key=own.key)
+
+    async def Unlock(self, request: lock.UnlockRequest, context: Any) -> lock.UnlockResponse:
+        """Delete the key of a lock."""
+        done = await self._kv.DeleteRange(rpc.DeleteRangeRequest(key=request.key), context)
+        return lock.UnlockResponse(header=done.header)
 
 
 class Election:
@@ -79,13 +113,7 @@ class Election:
         """Give the leadership up; without it, change nothing."""
         if not request.HasField("leader"):
             errors.LEADER_FIELD_MISSING.refuse()
-        deletion = rpc.DeleteRangeRequest(key=request.leader.key)
-        done = await self._recipes.if_created(
-            request.leader.key,
-            request.leader.rev,
-            rpc.RequestOp(request_delete_range=deletion),
-            context,
-        )
+        done = await self._recipes.leave(request.leader.key, request.leader.rev, context)
         return election.ResignResponse(header=done.header)
 
     async def _proclaim(

@@ -20,8 +20,9 @@ _log = logging.getLogger(__name__)
 _RETRY_S: Final = 0.2
 #: Changes that are passed on together: what watches need of them is read at a time.
 _AT_A_TIME: Final = 50
-#: Changes that wait to be passed on; beyond them it starts over.
+#: Changes that wait to be passed on, and their size; beyond them it starts over.
 _MOST_WAITING: Final = 100_000
+_MOST_WAITING_BYTES: Final = 32 << 20
 
 
 class Transaction(NamedTuple):
@@ -30,7 +31,9 @@ class Transaction(NamedTuple):
     revision: int
     changes: Sequence[rows.Change]
     #: Those of its changes that are sweeps.
-    sweeps: Sequence[rows.Sweep] = ()
+    sweeps: Sequence[rows.Sweep]
+    #: Bytes of its events.
+    size: int
 
 
 class Follower:
@@ -60,7 +63,7 @@ class Follower:
             f"cannot follow store {store.name!r} of etcd's clients, no events until it can",
         )
         self._waiting: Final[deque[Transaction]] = deque()
-        self._count = 0
+        self._count = self._bytes = 0
         self._arrived: Final = asyncio.Event()
         self._advanced = asyncio.get_running_loop().create_future()
 
@@ -75,7 +78,7 @@ class Follower:
             except* Exception as group:  # noqa: BLE001 - a later attempt may succeed
                 self._complaints.complain(group.exceptions[0], worked=self.live)
             self._waiting.clear()
-            self._count = 0
+            self._count = self._bytes = 0
             if self.live:
                 self.live = False
                 self._lost()
@@ -90,11 +93,11 @@ class Follower:
         store = self._store
         await store.node.propose(pb.Open(store=store.name), pb.Stood)
         changes: list[rows.Change] = []
-        newest = 0
+        newest = size = 0
         async for seen in store.node.watch(TRANSACTIONS, prefix=store_key(store.name)):
             event = seen.event
             self.applied = max(self.applied, seen.revision)
-            if seen.resync or self._count > _MOST_WAITING:
+            if seen.resync or self._count > _MOST_WAITING or self._bytes > _MOST_WAITING_BYTES:
                 return
             if event is None:
                 if not self.live and newest:
@@ -106,14 +109,16 @@ class Follower:
                     newest = row.revision
                     continue
                 changes += row.changes
+                size += len(event.value)
                 # A compaction changes nothing, and a leap the revision alone.
                 if not row.more and row.revision > newest:
                     newest = row.revision
                     sweeps = [each for each in row.sweeps if each.place.revision == newest]
-                    self._waiting.append(Transaction(newest, changes, sweeps))
+                    self._waiting.append(Transaction(newest, changes, sweeps, size))
                     self._count += len(changes)
+                    self._bytes += size
                     self._arrived.set()
-                    changes = []
+                    changes, size = [], 0
 
     async def _pass_on(self) -> None:
         while True:
@@ -126,6 +131,7 @@ class Follower:
                     passed.append(self._waiting.popleft())
                     count += len(passed[-1].changes)
                 self._count -= count
+                self._bytes -= sum(each.size for each in passed)
                 await self._happened(passed)
                 self.revision = passed[-1].revision
                 self._advance()

@@ -85,7 +85,7 @@ class Gatekeeper:
         if self._enabled is None and not await self.enabled():
             return
         name = await self._named(token) if token else _certified(context)
-        callers.serve(name)
+        callers.user.set(name)
         if method in _OWN:
             return
         if not name:
@@ -113,7 +113,7 @@ class Gatekeeper:
     async def demand(self, need: Need) -> None:
         """Refuse a range to the caller of this task unless its roles cover it."""
         if self._enabled or (self._enabled is None and await self.enabled()):
-            (await self.rights(callers.user())).demand(need)
+            (await self.rights(callers.user.get())).demand(need)
 
     async def find(self, **wanted: Any) -> pb.Guarded:
         """Return the stored users and roles."""

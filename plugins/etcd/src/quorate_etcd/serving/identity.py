@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from functools import cached_property
 from hashlib import blake2b
 from typing import Final
 
@@ -33,15 +34,12 @@ class Identity:
         self._term = 1
         #: Whether the term was looked up in this turn of the loop.
         self._is_new = False
-        self._cluster_id = 0
         self.member_id: Final = member_id(node.cluster().node)
 
-    @property
+    @cached_property
     def cluster_id(self) -> int:
         """The number of the cluster, another one for each store."""
-        if not self._cluster_id:
-            self._cluster_id = number_of(self._node.cluster().cluster + self._key)
-        return self._cluster_id
+        return number_of(self._node.cluster().cluster + self._key)
 
     @property
     def term(self) -> int:

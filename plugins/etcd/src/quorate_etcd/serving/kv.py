@@ -39,11 +39,8 @@ class KV:
             held = 0
             try:
                 async for page in self._pages(request):
+                    held += self._hold(page)
                     pages.append(page)
-                    held += (size := page.ByteSize())
-                    self._room -= size
-                    if self._room < 0:
-                        errors.TOO_MANY_REQUESTS.refuse()
                 return self._headed(ranges.answer(request, pages))
             except Rejected as refusal:
                 if refusal.message != errors.COMPACTED.text or not pages or request.revision > 0:
@@ -86,8 +83,13 @@ class KV:
             before = rpc.RangeRequest(
                 key=request.key, range_end=request.range_end, revision=done.header.revision - 1
             )
-            async for page in self._pages(before):
-                done.prev_kvs.extend(page.kvs)
+            held = 0
+            try:
+                async for page in self._pages(before):
+                    held += self._hold(page)
+                    done.prev_kvs.extend(page.kvs)
+            finally:
+                self._room += held
         return self._headed(done)
 
     async def Txn(  # noqa: D102
@@ -107,14 +109,28 @@ class KV:
         self, request: rpc.CompactionRequest, context: CallContext
     ) -> rpc.CompactionResponse:
         store = self._store
-        while (await store.stand()).sweeping:
-            # The watches that wait for it would be cancelled.
-            await store.propose(pb.Clean(keys=[store_key(store.name)]), BatchReply)
         command = pb.Compact(store=store.name, revision=request.revision)
-        stood = await store.propose(command, pb.Stood)
+        clean = pb.Clean(keys=[store_key(store.name)])
+        stood: pb.Stood | None = None
+        while stood is None:
+            try:
+                stood = await store.propose(command, pb.Stood)
+            except Rejected as refusal:
+                if refusal.message != errors.TOO_MANY_REQUESTS.text:
+                    raise
+                while (await store.stand()).sweeping:
+                    await store.propose(clean, BatchReply)
         while request.physical and (await store.stand()).unclean:
-            await store.propose(pb.Clean(keys=[store_key(store.name)]), BatchReply)
+            await store.propose(clean, BatchReply)
         return rpc.CompactionResponse(header=store.header(stood.revision))
+
+    def _hold(self, page: asked.Page) -> int:
+        """Take room for a part of an answer, and return its size; refuses one that has none."""
+        size = page.ByteSize()
+        if size > self._room:
+            errors.TOO_MANY_REQUESTS.refuse()
+        self._room -= size
+        return size
 
     async def _pages(self, request: rpc.RangeRequest) -> AsyncIterator[asked.Page]:
         """Yield the parts of a range, all of one revision."""

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator
-from typing import Any, Final
+from typing import Any, Final, NoReturn
 from zlib import crc32
 
 from quorate.plugin import NodeApi, Rejected
 
 from quorate_etcd import errors, families, release
 from quorate_etcd.auth import callers
-from quorate_etcd.serving.cluster import Members
+from quorate_etcd.serving.cluster import Cluster
 from quorate_etcd.serving.identity import Identity
 from quorate_etcd.v1 import guard_pb2 as guard, queries_pb2 as asked
 from quorate_etcd.wire import rpc_pb2 as rpc
@@ -29,7 +29,7 @@ _KINDS: Final = {rpc.NOSPACE: "NOSPACE", rpc.CORRUPT: "CORRUPT"}
 class Maintenance:
     """Answers for this node as for a member."""
 
-    def __init__(self, node: NodeApi, identity: Identity, members: Members) -> None:
+    def __init__(self, node: NodeApi, identity: Identity, members: Cluster) -> None:
         self._node: Final = node
         self._identity: Final = identity
         self._members: Final = members
@@ -72,7 +72,7 @@ class Maintenance:
             store=self._identity.store,
             alarm=rpc.AlarmMember(memberID=request.memberID, alarm=request.alarm),
             active=request.action == _AlarmRequest.ACTIVATE,
-            user=callers.user(),
+            user=callers.user.get(),
         )
         done = await self._node.propose(command, guard.Alarmed)
         return rpc.AlarmResponse(header=self._identity.header(done.revision), alarms=done.alarms)
@@ -114,7 +114,7 @@ class Maintenance:
             (errors.NOT_LEADER if refusal.code == "NOT_LEADER" else errors.UNHEALTHY).refuse()
         return rpc.MoveLeaderResponse()
 
-    async def Downgrade(self, request: rpc.DowngradeRequest, _: Any) -> rpc.DowngradeResponse:
+    async def Downgrade(self, request: rpc.DowngradeRequest, _: Any) -> NoReturn:
         """Refuse what is no check: there is no older release."""
         if request.action == rpc.DowngradeRequest.CANCEL:
             errors.NOT_DOWNGRADING.refuse()
@@ -165,7 +165,7 @@ class Maintenance:
         """Return the sum of the pairs at a revision, and the store's revision."""
         request = rpc.RangeRequest(key=_ALL, range_end=_ALL, revision=revision)
         query = asked.Find(
-            store=self._identity.store, request=request, wanted=_PAGE, user=callers.user()
+            store=self._identity.store, request=request, wanted=_PAGE, user=callers.user.get()
         )
         summed, newest = 0, 0
         while True:

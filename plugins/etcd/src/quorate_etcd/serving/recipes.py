@@ -12,10 +12,9 @@ from contextlib import aclosing, asynccontextmanager, suppress
 from typing import Any, Final, NamedTuple
 
 from quorate.plugin import Rejected
-from quorate.plugin.advanced import HttpRequest
 
 from quorate_etcd import errors
-from quorate_etcd.serving.http.call import Call
+from quorate_etcd.serving.http.call import Call, stream_of
 from quorate_etcd.wire import mvcc_pb2 as mvcc, rpc_pb2 as rpc
 
 #: Of a lease that a call without one gets; nobody renews it after the call.
@@ -78,21 +77,18 @@ class Recipes:
             yield
         except BaseException:
             # The caller has gone, and a cancelled task awaits nothing.
-            undoing = asyncio.get_running_loop().create_task(self.leave(own, context))
+            leaving = self.leave(own.key, own.revision, context)
+            undoing = asyncio.get_running_loop().create_task(leaving)
             self._undoing.add(undoing)
             undoing.add_done_callback(self._undone)
             raise
         finally:
             renewing.cancel()
 
-    async def leave(self, own: Own, context: Any) -> rpc.ResponseHeader:
-        """Delete the key of a contender."""
-        deletion = rpc.DeleteRangeRequest(key=own.key)
-        done = await self.if_created(
-            own.key, own.revision, rpc.RequestOp(request_delete_range=deletion), context
-        )
-        header: rpc.ResponseHeader = done.header
-        return header
+    async def leave(self, key: bytes, revision: int, context: Any) -> Any:
+        """Delete the key of a contender; return the answer."""
+        deletion = rpc.RequestOp(request_delete_range=rpc.DeleteRangeRequest(key=key))
+        return await self.if_created(key, revision, deletion, context)
 
     async def if_created(
         self, key: bytes, revision: int, operation: rpc.RequestOp, context: Any
@@ -128,21 +124,21 @@ class Recipes:
     ) -> AsyncIterator[tuple[rpc.ResponseHeader, mvcc.Event]]:
         """Yield the events of keys from a revision on."""
         create = rpc.WatchCreateRequest(key=key, range_end=range_end, start_revision=start)
-        call = Call(_NO_REQUEST, [rpc.WatchRequest(create_request=create)])
-        async with aclosing(call.answers(self._watch.Watch, call)) as answers:  # type: ignore[type-var]
+        requests = stream_of([rpc.WatchRequest(create_request=create)])
+        async with aclosing(self._watch.Watch(requests, Call())) as answers:
             async for answer in answers:
-                if answer.canceled:  # type: ignore[attr-defined]
+                if answer.canceled:
                     errors.COMPACTED.refuse()
-                for event in answer.events:  # type: ignore[attr-defined]
-                    yield answer.header, event  # type: ignore[attr-defined]
+                for event in answer.events:
+                    yield answer.header, event
 
     async def _renew(self, lease: int) -> None:
         while True:
-            call = Call(_NO_REQUEST, [rpc.LeaseKeepAliveRequest(ID=lease)])
+            requests = stream_of([rpc.LeaseKeepAliveRequest(ID=lease)])
             ttl_s = 0
             with suppress(Exception):
-                async for answer in call.answers(self._lease.LeaseKeepAlive, call):
-                    ttl_s = answer.TTL  # type: ignore[attr-defined]
+                async for answer in self._lease.LeaseKeepAlive(requests, Call()):
+                    ttl_s = answer.TTL
             await asyncio.sleep(max(ttl_s / 3, 1))
 
     def _undone(self, task: asyncio.Task[Any]) -> None:
@@ -173,6 +169,3 @@ def _created(key: bytes, revision: int) -> rpc.Compare:
     return rpc.Compare(
         target=rpc.Compare.CREATE, result=rpc.Compare.EQUAL, key=key, create_revision=revision
     )
-
-
-_NO_REQUEST: Final = HttpRequest(method="", path="", headers={})

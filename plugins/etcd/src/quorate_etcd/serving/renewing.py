@@ -5,6 +5,8 @@ from __future__ import annotations
 import asyncio
 from typing import Final
 
+from quorate.plugin.batches import in_parts
+
 from quorate_etcd.serving.store import Store
 from quorate_etcd.v1 import commands_pb2 as pb
 
@@ -41,8 +43,7 @@ class Renewals:
             while self._asked:
                 await asyncio.sleep(_TICK_S)
                 asked, self._asked = self._asked, {}
-                leases = list(asked)
-                parts = [leases[at : at + _AT_A_TIME] for at in range(0, len(leases), _AT_A_TIME)]
+                parts = in_parts(asked, _AT_A_TIME)
                 await asyncio.gather(*(self._renew(part, asked) for part in parts))
         finally:
             self._working = None

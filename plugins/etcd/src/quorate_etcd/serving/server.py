@@ -12,8 +12,8 @@ from quorate.plugin.advanced import ServicePort
 from quorate_etcd.config import EtcdConfig
 from quorate_etcd.serving.around import Around
 from quorate_etcd.serving.auth import Auth
-from quorate_etcd.serving.cluster import Cluster, Members, announce_forever, announced, url_of
-from quorate_etcd.serving.election import Election
+from quorate_etcd.serving.cluster import Cluster, announce_forever, url_of
+from quorate_etcd.serving.election import Election, Lock
 from quorate_etcd.serving.gatekeeper import Gatekeeper
 from quorate_etcd.serving.http import routes
 from quorate_etcd.serving.http.figures import Figures
@@ -23,7 +23,6 @@ from quorate_etcd.serving.identity import Identity
 from quorate_etcd.serving.kv import KV
 from quorate_etcd.serving.leadership import Leadership
 from quorate_etcd.serving.lease import Lease
-from quorate_etcd.serving.lock import Lock
 from quorate_etcd.serving.maintenance import Maintenance
 from quorate_etcd.serving.recipes import Recipes
 from quorate_etcd.serving.statuses import status_of
@@ -32,7 +31,6 @@ from quorate_etcd.serving.stores import Open, listed
 from quorate_etcd.serving.tally import Tally
 from quorate_etcd.serving.watch import Watch
 from quorate_etcd.serving.watching import Watches
-from quorate_etcd.v1 import cluster_pb2
 
 
 @asynccontextmanager
@@ -50,7 +48,7 @@ async def _open(node: NodeApi, config: EtcdConfig, name: str, port: int) -> Asyn
     identity = Identity(node, name)
     store = Store(node, config, name, identity.header)
     watches = Watches(store)
-    members = Members(node, identity)
+    members = Cluster(node, identity)
     gatekeeper, leadership, tally = Gatekeeper(node, name), Leadership(identity), Tally()
     kv, watch, lease = KV(store), Watch(store, watches, gatekeeper), Lease(store)
     maintenance = Maintenance(node, identity, members)
@@ -59,7 +57,7 @@ async def _open(node: NodeApi, config: EtcdConfig, name: str, port: int) -> Asyn
         routes.KV: kv,
         routes.WATCH: watch,
         routes.LEASE: lease,
-        routes.CLUSTER: Cluster(identity, members),
+        routes.CLUSTER: members,
         routes.MAINTENANCE: maintenance,
         routes.AUTH: Auth(node, identity, gatekeeper),
         routes.LOCK: Lock(kv, recipes),
@@ -85,9 +83,7 @@ async def _open(node: NodeApi, config: EtcdConfig, name: str, port: int) -> Asyn
     try:
         async with node.serve(served) as opened:
             url = config.client_urls.get(name) or url_of(node, config.host, opened.port, tls)
-            row = announced(node, url)
-            command = cluster_pb2.Announce(store=name, member=row)
-            running.append(asyncio.create_task(announce_forever(node, command)))
+            running.append(asyncio.create_task(announce_forever(node, name, url)))
             with listed(Open(store, identity, watches, opened.port)):
                 yield
     finally:

@@ -64,7 +64,7 @@ class Store:
 
     async def get(self, key: bytes) -> rpc.RangeResponse:
         """Return the newest pair of a key, after every write that was answered before."""
-        got = await self._gets.add(asked.Get(key=key, user=callers.user()), 1)
+        got = await self._gets.add(asked.Get(key=key, user=callers.user.get()), 1)
         if got.HasField("refused"):
             raise Rejected(got.refused.code, got.refused.text)
         return got.response
@@ -195,7 +195,7 @@ def _is_final(refusal: Rejected) -> bool:
 def _name_user(message: Message) -> None:
     """Name the caller in a message whose handler checks it."""
     if type(message) in CHECKS:
-        message.user = callers.user()  # type: ignore[attr-defined]
+        message.user = callers.user.get()  # type: ignore[attr-defined]
 
 
 def consistency_of(*, serializable: bool) -> Literal["stale", "linearizable"]:

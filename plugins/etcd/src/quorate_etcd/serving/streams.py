@@ -7,6 +7,8 @@ from collections import deque
 from collections.abc import AsyncIterator, Callable, Sequence
 from typing import Final
 
+from quorate.plugin.batches import weighed_parts
+
 from quorate_etcd.store.view import Span
 from quorate_etcd.wire import mvcc_pb2 as mvcc, rpc_pb2 as rpc
 
@@ -85,17 +87,10 @@ class Stream:
     ) -> None:
         """Add events of a watch, in several responses if they are large and it takes such."""
         watcher.told = True
-        parts: list[list[mvcc.Event]] = [[]]
-        room = self._fragment_bytes
-        for event in events if watcher.fragment else ():
-            size = event.ByteSize()
-            if room < size and parts[-1]:
-                parts.append([])
-                room = self._fragment_bytes
-            parts[-1].append(event)
-            room -= size
-        if not watcher.fragment:
-            parts = [list(events)]
+        parts = [events]
+        if watcher.fragment:
+            most = (len(events), self._fragment_bytes)
+            parts = list(weighed_parts(events, lambda event: (1, event.ByteSize()), most))
         for number, part in enumerate(parts, 1):
             response = rpc.WatchResponse(header=header, watch_id=watcher.number, events=part)
             response.fragment = number < len(parts)

@@ -10,19 +10,18 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from itertools import islice
 from typing import Final
 
-from quorate.plugin import Rejected
+from quorate.plugin import Metric, Rejected
 
-from quorate_etcd import errors, metrics
+from quorate_etcd import errors
 from quorate_etcd.serving.following import Follower, Transaction
 from quorate_etcd.serving.index import Index
 from quorate_etcd.serving.store import Store
 from quorate_etcd.serving.streams import Stream, Watcher
-from quorate_etcd.store.sweeping import span_of
-from quorate_etcd.store.view import Span
+from quorate_etcd.store.view import Span, pair_of, span_of
 from quorate_etcd.v1 import queries_pb2 as asked, rows_pb2 as rows
 from quorate_etcd.wire import mvcc_pb2 as mvcc, rpc_pb2 as rpc
 
@@ -39,8 +38,33 @@ _MOST_SPANS: Final = 64
 _AT_A_TIME: Final = 2_000
 #: Versions that are read at a time.
 _VERSIONS_AT_A_TIME: Final = 200
+#: Of a revision that is too large: events by which its watches are found.
+_SHOWN: Final = 100
+
+WATCHES: Final = Metric(
+    name="quorate_etcd_watches",
+    kind="gauge",
+    help="Watches that this node holds for the clients of etcd.",
+    labels=("store",),
+)
+WATCHES_REFUSED: Final = Metric(
+    name="quorate_etcd_watches_refused_total",
+    kind="counter",
+    help="Watches that were refused, as their connection or this node had too many.",
+    labels=("store",),
+)
 
 _Place = tuple[int, int]
+
+
+class _TooLargeError(Exception):
+    """The changes of a revision do not fit into an answer."""
+
+    def __init__(self, found: Sequence[mvcc.Event]) -> None:
+        super().__init__("a revision is too large for watches")
+        self.revision: Final = found[-1].kv.mod_revision
+        #: The keys of some of its changes.
+        self.keys: Final = [each.kv.key for each in found[-_SHOWN:]]
 
 
 class Watches:
@@ -89,7 +113,7 @@ class Watches:
             )
         else:
             return None
-        self._store.node.count(metrics.WATCHES_REFUSED.name, store=self._store.name)
+        self._store.node.count(WATCHES_REFUSED.name, store=self._store.name)
         return reason
 
     async def add(self, watcher: Watcher) -> None:
@@ -100,7 +124,7 @@ class Watches:
         self._count += 1
         self._of_connections[stream.connection] += 1
         try:
-            await self._catch_up()
+            compacted = await self._catch_up()
         except BaseException:
             self.remove(watcher)
             raise
@@ -110,13 +134,17 @@ class Watches:
         )
         if not watcher.next:
             watcher.next = now + 1
-        if watcher.next > now:
+        if watcher.next < compacted:
+            self._cancel_compacted(watcher, compacted)
+        elif watcher.next > now:
             self._follow(watcher)
         else:
             self._fall_behind(watcher, watcher.next)
 
-    async def _catch_up(self) -> None:
+    async def _catch_up(self) -> int:
         """Wait until this node follows the store, and has passed on what is answered by now.
+
+        Returns the revision from which on a watch may begin.
 
         Without a leader it waits for one, as streams do. A node that is behind for long refuses:
         its clients find another one.
@@ -124,14 +152,15 @@ class Watches:
         while True:
             try:
                 async with asyncio.timeout(_BEHIND_S):
-                    await self.follower.reached((await self._store.stand()).revision)
+                    standing = await self._store.stand()
+                    await self.follower.reached(standing.revision)
             except TimeoutError:
                 errors.TIMED_OUT_APPLIED.refuse()
             except Rejected as refusal:
                 if refusal.message != errors.TIMED_OUT.text:
                     raise
             else:
-                return
+                return standing.compacted
 
     def remove(self, watcher: Watcher) -> None:
         """End a watch."""
@@ -176,8 +205,10 @@ class Watches:
         if not self._count:
             return
         found: dict[_Place, mvcc.KeyValue] = {}
-        while needed := self._needed(transactions, found):
-            for some in _in_parts(needed, _VERSIONS_AT_A_TIME):
+        room = self._store.config.range_bytes
+        while room > 0 and (needed := self._needed(transactions, found)):
+            while needed and room > 0:
+                some = needed[:_VERSIONS_AT_A_TIME]
                 query = asked.FindVersions(
                     store=self._store.name,
                     places=[rows.Place(revision=revision, sub=sub) for revision, sub in some],
@@ -185,7 +216,10 @@ class Watches:
                 read = await self._store.read(
                     query, asked.Versions, consistency="stale", applied=self.follower.applied
                 )
-                found.update(zip(some, read.kvs, strict=True))
+                # Large ones come in several answers.
+                found.update(zip(some, read.kvs, strict=False))
+                needed = needed[len(read.kvs) :]
+                room -= read.ByteSize()
         # Nothing is awaited from here on: a watch that is added now begins behind them all.
         for each in transactions:
             self._tell(each, found)
@@ -195,7 +229,7 @@ class Watches:
     ) -> list[_Place]:
         """Return the places of the versions that are to be read for the watches of now."""
         needed: dict[_Place, None] = {}
-        for revision, changes, _ in transactions:
+        for revision, changes, *_ in transactions:
             for change in changes:
                 previous = change.HasField("previous")
                 large = not change.deleted and not change.HasField("value")
@@ -226,7 +260,7 @@ class Watches:
             event = _event(revision, change, found)
             with_previous: mvcc.Event | None = None
             for watcher in watchers:
-                if event is None:
+                if event is None or (watcher.previous and _lacks_previous(change, found)):
                     lacking.add(watcher)
                 elif watcher.wants(event):
                     if watcher.previous and with_previous is None:
@@ -269,7 +303,11 @@ class Watches:
             # It will be where the store is then.
             await self.follower.reached(0)
         start = min(each.next for each in ready)
-        changes = await self._changes(self._history(ready, start))
+        try:
+            changes = await self._changes(self._history(ready, start))
+        except _TooLargeError as found:
+            self._cancel_large(ready, found)
+            return True
         if changes.until < start:
             # A sweep is being written out.
             await asyncio.sleep(_SWEPT_S)
@@ -291,14 +329,19 @@ class Watches:
         return True
 
     async def _changes(self, query: asked.History) -> asked.Changes:
-        """Return changes of whole revisions, which large ones are read for in parts."""
-        changes = asked.Changes()
+        """Return changes of whole revisions, which large ones are read for in parts.
+
+        Raises `_TooLargeError` for a revision with more than an answer may have.
+        """
+        changes, room = asked.Changes(), self._store.config.range_bytes
         while not changes.until or query.at:
-            changes.MergeFrom(
-                await self._store.read(
-                    query, asked.Changes, consistency="stale", applied=self.follower.applied
-                )
+            read = await self._store.read(
+                query, asked.Changes, consistency="stale", applied=self.follower.applied
             )
+            room -= read.ByteSize()
+            if room < 0 and changes.events:
+                raise _TooLargeError(changes.events)
+            changes.MergeFrom(read)
             query.at = changes.next
             changes.ClearField("next")
             # What this node itself reads takes no turn of the loop.
@@ -339,7 +382,8 @@ class Watches:
         if events:
             header = self._store.header(changes.revision)
             watcher.stream.send_events(watcher, header, events)
-        watcher.next = changes.until + 1
+        # A sweep that is older than a leap of the revision may be to be written out yet.
+        watcher.next = max(watcher.next, changes.until + 1)
 
     def _cancel_compacted(self, watcher: Watcher, compacted: int) -> None:
         self.remove(watcher)
@@ -352,9 +396,34 @@ class Watches:
             )
         )
 
+    def _cancel_large(self, ready: Sequence[Watcher], found: _TooLargeError) -> None:
+        """Cancel watches of a revision: those that ask for previous pairs, if there are any."""
+        previous = any(each.previous for each in ready)
+        concerned = [
+            each
+            for each in ready
+            if each in self._behind and each.next <= found.revision and each.previous == previous
+        ]
+        seen = [each for each in concerned if any(map(each.span.holds, found.keys))]
+        reason = (
+            f"{errors.PREFIX}revision {found.revision} has more than "
+            f"{self._store.config.range_bytes:,} bytes for this watch (range_bytes of "
+            "[plugins.etcd]): watch smaller ranges, or without prev_kv"
+        )
+        for watcher in seen or concerned:
+            self.remove(watcher)
+            watcher.stream.send(
+                rpc.WatchResponse(
+                    header=self._store.header(self.follower.revision),
+                    watch_id=watcher.number,
+                    canceled=True,
+                    cancel_reason=reason,
+                )
+            )
+
     async def _observe(self) -> None:
         while True:
-            self._store.node.observe(metrics.WATCHES.name, self._count, store=self._store.name)
+            self._store.node.observe(WATCHES.name, self._count, store=self._store.name)
             await asyncio.sleep(_OBSERVE_S)
 
     async def _note_progress(self) -> None:
@@ -369,30 +438,23 @@ class Watches:
                 watcher.told = False
 
 
-def _in_parts(places: Sequence[_Place], size: int) -> Iterable[Sequence[_Place]]:
-    return (places[at : at + size] for at in range(0, len(places), size))
-
-
 def _event(
     revision: int, change: rows.Change, found: dict[_Place, mvcc.KeyValue]
 ) -> mvcc.Event | None:
-    """Return the event of a change; None: its value is gone, as after a compaction."""
+    """Return the event of a change; None: its value was not read, or is gone by a compaction."""
     if change.deleted:
         kv = mvcc.KeyValue(key=change.key, mod_revision=revision)
         return mvcc.Event(type=mvcc.Event.DELETE, kv=kv)
     if not change.HasField("value"):
-        kv = found[revision, change.sub]
-        return mvcc.Event(kv=kv) if kv.key else None
-    return mvcc.Event(
-        kv=mvcc.KeyValue(
-            key=change.key,
-            create_revision=change.create_revision,
-            mod_revision=revision,
-            version=change.version,
-            lease=change.lease,
-            value=change.value,
-        )
-    )
+        read = found.get((revision, change.sub))
+        return mvcc.Event(kv=read) if read is not None and read.key else None
+    return mvcc.Event(kv=pair_of(change.key, change, revision, change.value))
+
+
+def _lacks_previous(change: rows.Change, found: dict[_Place, mvcc.KeyValue]) -> bool:
+    """Whether the previous pair of a change was not read: there were too many."""
+    place = change.previous
+    return change.HasField("previous") and (place.revision, place.sub) not in found
 
 
 def _with_previous(

@@ -42,14 +42,19 @@ def leap(txn: Txn, command: pb.Leap) -> pb.Stood:
 
 
 def compact(txn: Txn, command: pb.Compact) -> pb.Stood:
-    """Make history before a revision unreadable, and let it be deleted."""
+    """Make history before a revision unreadable, and let it be deleted.
+
+    Refused while a sweep in it is to be written out.
+    """
     writing = Writing(txn, command.store)
     if command.revision <= writing.view.compacted:
         errors.COMPACTED.refuse()
     if command.revision > writing.view.revision:
         errors.FUTURE_REVISION.refuse()
-    writing.view.row.compacted = command.revision
-    writing.schedule_cleaning()
+    if any(each.place.revision < command.revision for each in writing.view.row.sweeps):
+        # The watches that wait until it is written out would be cancelled.
+        errors.TOO_MANY_REQUESTS.refuse()
+    writing.compact(command.revision)
     writing.commit()
     return _stood(writing.view)
 
@@ -59,14 +64,17 @@ def clean(txn: Txn, command: pb.Clean) -> BatchReply:
     for key in command.keys:
         [store] = keys.unpack(key)
         writing = Writing(txn, str(store))
-        view = writing.view
+        view, now_ms = writing.view, txn.proposed_at_ms
+        writing.release(view.compacted, now_ms)
         # All that is compacted is to be there when it is deleted.
         if view.row.sweeps:
-            finished = sweeping.step(txn, view) and view.row.cleaned >= view.row.compacted
+            sweeping.step(txn, view)
         else:
-            finished = _clean(txn, view)
+            _clean(txn, view)
         writing.commit()
-        due_ms = None if finished else txn.proposed_at_ms + 1
+        due_ms = view.row.swept[0].until_ms if view.row.swept else None
+        if view.row.sweeps or view.row.cleaned < view.kept:
+            due_ms = now_ms + 1
         txn.schedule(COMPACTION, key, due_ms)
     return BatchReply(items=len(command.keys))
 
@@ -78,17 +86,17 @@ def stand(reader: Reader, query: asked.Stand) -> Iterable[asked.Standing]:
         revision=view.revision,
         compacted=view.compacted,
         applied=reader.revision,
-        unclean=view.row.cleaned < view.compacted,
+        unclean=view.row.cleaned < view.kept,
         leases=leases.counted(reader, view.prefix),
         sweeping=bool(view.row.sweeps),
     )
 
 
-def _clean(txn: Txn, view: View) -> bool:
-    """Delete the versions that the next changes ended; return whether all are deleted."""
-    row, prefix = view.row, view.prefix
-    if row.cleaned >= row.compacted:
-        return True
+def _clean(txn: Txn, view: View) -> None:
+    """Delete the versions that the next changes ended."""
+    row, prefix, kept = view.row, view.prefix, view.kept
+    if row.cleaned >= kept:
+        return
     # The ends of keys in the revision of the last compaction were left.
     walked = row.walked if row.HasField("walked") else rows.Place(revision=max(row.cleaned, 0))
     start = (
@@ -96,7 +104,7 @@ def _clean(txn: Txn, view: View) -> bool:
         if row.walked_key
         else revision_key(prefix, walked.revision, walked.sub)
     )
-    end = min(revision_key(prefix, max(row.compacted, 0) + 1), end_of(prefix))
+    end = min(revision_key(prefix, max(kept, 0) + 1), end_of(prefix))
     size, read = len(prefix), list(txn.scan(REVISIONS, start, end, limit=_STEP + 1))
     for stored in read[:_STEP]:
         if is_tail(stored.key, size):
@@ -109,18 +117,17 @@ def _clean(txn: Txn, view: View) -> bool:
                 _delete(txn, revision_key(prefix, ended.revision, ended.sub), large=ended.large)
                 sub = int.from_bytes(stored.key[size + 8 : size + 12])
                 txn.delete(PAST, past_key(prefix, change.key, revision, sub))
-        if change.deleted and revision < row.compacted:
+        if change.deleted and revision < kept:
             _delete(txn, stored.key, large=False)
     if len(read) <= _STEP:
-        row.cleaned = row.compacted
+        row.cleaned = kept
         row.ClearField("walked")
         row.ClearField("walked_key")
-        return True
+        return
     following = read[_STEP].key
     row.walked.revision = int.from_bytes(following[size : size + 8])
     row.walked.sub = int.from_bytes(following[size + 8 : size + 12])
     row.walked_key = following[size + 13 :]
-    return False
 
 
 def _delete(txn: Txn, key: bytes, *, large: bool) -> None:

@@ -17,11 +17,11 @@ _Request = rpc.RangeRequest
 #: Rows and bytes that a query reads at a time: it blocks the loop.
 _PAGE_ROWS: Final = 2_000
 _PAGE_BYTES: Final = 1 << 20
-#: Values that are read before their size is looked at.
-_AT_A_TIME: Final = 100
-#: Keys that a range within a transaction may have.
+#: Keys that all ranges within a transaction may have, and bytes of the answer to one and to all of
+#: them: it is evaluated in one go.
 _ROWS_IN_TRANSACTION: Final = 50_000
 _BYTES_IN_TRANSACTION: Final = 4 << 20
+_ALL_BYTES_IN_TRANSACTION: Final = 16 << 20
 
 _SORTED_BY: Final[dict[int, Callable[[mvcc.KeyValue], Any]]] = {
     _Request.KEY: lambda kv: kv.key,
@@ -66,16 +66,13 @@ def page_of(
     matching = [each for each in read if _within(each, request)] if is_bounded(request) else read
     kept = matching[:wanted]
     values = not request.keys_only or request.sort_target == _Request.VALUE
-    for first in range(0, len(kept), _AT_A_TIME):
-        page.kvs.extend(view.pairs(kept[first : first + _AT_A_TIME], values=values))
-        size -= sum(each.ByteSize() for each in page.kvs[first:])
-        if size < 0 and len(page.kvs) < len(kept):
-            # The others are for the next page.
-            following = kept[len(page.kvs)].key
-            read = [each for each in read if each.key < following]
-            matching = kept[: len(page.kvs)]
-            page.next = following
-            break
+    page.kvs.extend(view.pairs_within(kept, size, values=values))
+    if len(page.kvs) < len(kept):
+        # The others are for the next page.
+        following = kept[len(page.kvs)].key
+        read = [each for each in read if each.key < following]
+        matching = kept[: len(page.kvs)]
+        page.next = following
     page.count, page.matched = len(read), len(matching)
     return page
 
@@ -173,15 +170,19 @@ def evaluate_range(view: View, request: rpc.RangeRequest, response: rpc.RangeRes
     """Set the answer to a range, at once, as transactions do."""
     if is_plain(request):
         get(view, request.key, response)
-        return
-    page = page_of(
-        view,
-        request,
-        wanted=most_pairs(request),
-        rows=_ROWS_IN_TRANSACTION,
-        size=_BYTES_IN_TRANSACTION,
-    )
-    if page.next:
+    else:
+        page = page_of(
+            view,
+            request,
+            wanted=most_pairs(request),
+            rows=_ROWS_IN_TRANSACTION - view.ranged + 1,
+            size=min(_BYTES_IN_TRANSACTION, _ALL_BYTES_IN_TRANSACTION - view.ranged_bytes),
+        )
+        if page.next:
+            errors.REQUEST_TOO_LARGE.refuse()
+        response.CopyFrom(answer(request, [page]))
+        response.header.revision = view.latest
+        view.ranged += page.count
+    view.ranged_bytes += response.ByteSize()
+    if view.ranged_bytes > _ALL_BYTES_IN_TRANSACTION:
         errors.REQUEST_TOO_LARGE.refuse()
-    response.CopyFrom(answer(request, [page]))
-    response.header.revision = view.latest

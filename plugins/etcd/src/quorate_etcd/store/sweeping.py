@@ -2,7 +2,8 @@
 
 A sweep is one change in the row of the store. From its revision on every reader takes the keys as
 deleted, while their rows are still there; the timer of compaction writes the changes out step by
-step, and a put of such a key that of the key. Only watches wait until all of it is written out.
+step, and a put of such a key that of the key. Only watches wait until all of it is written out, and
+read it then.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ from quorate_etcd.families import (
     attached_of,
     past_key,
 )
-from quorate_etcd.store.view import Span, View, swept_key
+from quorate_etcd.store.view import View, span_of, swept_key
 from quorate_etcd.v1 import rows_pb2 as rows
 
 #: Keys that one transaction deletes without a sweep, and the sum of their lengths.
@@ -30,13 +31,16 @@ MOST_DIRECT_BYTES: Final = 1 << 20
 #: Sweeps that may be pending, and the keys of all of them: readers pass over their rows.
 MOST_PENDING: Final = 16
 MOST_SWEPT: Final = 200_000
+#: For how long the changes of a sweep stay once they are written out: a node that is further behind
+#: sends its clients away.
+KEPT_MS: Final = 10_000
 #: Keys that are written out in one command, and the sum of their lengths.
 _STEP: Final = 1_000
 _STEP_BYTES: Final = 1 << 20
 
 
-def step(txn: Txn, view: View) -> bool:
-    """Write out the next part of the sweeps of a store; return whether it was the last one."""
+def step(txn: Txn, view: View) -> None:
+    """Write out the next part of the sweeps of a store."""
     pending, left, room = view.row.sweeps, _STEP, _STEP_BYTES
     while pending and left > 0 and room > 0:
         sweep = pending[0]
@@ -48,11 +52,21 @@ def step(txn: Txn, view: View) -> bool:
             sweep.start = keys.successor(key)
             room -= len(key)
             if room <= 0:
-                return False
+                return
         if len(named) < left:
+            _keep(view.row, sweep.place.revision, txn.proposed_at_ms + KEPT_MS)
             del pending[0]
         left -= len(named)
-    return not pending
+
+
+def _keep(row: rows.Transaction, revision: int, until_ms: int) -> None:
+    if revision < row.compacted:
+        # The revisions have leapt since: watches from before that ended.
+        return
+    if len(row.swept) < MOST_PENDING:
+        row.swept.add(revision=revision, until_ms=until_ms)
+    else:
+        row.swept[-1].until_ms = until_ms
 
 
 def _next(txn: Txn, view: View, sweep: rows.Sweep, limit: int) -> list[bytes]:
@@ -81,8 +95,3 @@ def write_out(txn: Txn, view: View, key: bytes, version: rows.Version) -> bool:
     if version.lease:
         txn.delete(LEASE_KEYS, attached_key(prefix, version.lease, key))
     return True
-
-
-def span_of(sweep: rows.Sweep) -> Span:
-    """Return the keys that a sweep is of."""
-    return Span(sweep.start, sweep.end if sweep.HasField("end") else None)

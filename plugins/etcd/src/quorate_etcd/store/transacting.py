@@ -14,7 +14,7 @@ from quorate_etcd.store.ranges import evaluate_range
 from quorate_etcd.store.view import Found, Span, View
 from quorate_etcd.store.writing import Writing
 from quorate_etcd.v1 import commands_pb2 as pb, queries_pb2 as asked, rows_pb2 as rows
-from quorate_etcd.wire import mvcc_pb2 as mvcc, rpc_pb2 as rpc
+from quorate_etcd.wire import rpc_pb2 as rpc
 
 Write = rpc.PutRequest | rpc.DeleteRangeRequest | rpc.TxnRequest
 
@@ -32,8 +32,6 @@ _PART_BYTES: Final = 1_000_000
 #: election takes.
 _MOST_KEYS: Final = 10_000
 _MOST_PAIR_BYTES: Final = 4 << 20
-#: Pairs that are read before their size is looked at.
-_PAIRS_AT_A_TIME: Final = 100
 
 _HOLDS: Final[dict[int, Callable[[int], bool]]] = {
     _Compare.EQUAL: lambda order: order == 0,
@@ -189,17 +187,14 @@ def _demand_put(writing: Writing, request: rpc.PutRequest) -> None:
 def _put(writing: Writing, request: rpc.PutRequest, response: rpc.PutResponse) -> None:
     value, lease = request.value, request.lease
     if request.ignore_value or request.ignore_lease or request.prev_kv:
-        for pair in _pairs(writing.view, request.key):
+        view = writing.view
+        for pair in view.pairs(list(view.versions(Span.of(request.key, b""), view.latest, 1))):
             value = pair.value if request.ignore_value else value
             lease = pair.lease if request.ignore_lease else lease
             if request.prev_kv:
                 response.prev_kv.CopyFrom(pair)
     writing.put(request.key, value, lease)
     response.header.revision = writing.revision
-
-
-def _pairs(view: View, key: bytes) -> list[mvcc.KeyValue]:
-    return view.pairs(list(view.versions(Span.of(key, b""), view.latest, 1)))
 
 
 def _delete_range(
@@ -220,6 +215,8 @@ def _delete_range(
         response.deleted = len(found)
         for key, version in found:
             writing.delete(key, version)
+    elif not writing.has_room(len(found)):
+        errors.TOO_MANY_REQUESTS.refuse()
     else:
         response.deleted = view.count(span, sweeping.MOST_SWEPT + 1)
         writing.sweep(span, response.deleted)
@@ -228,14 +225,15 @@ def _delete_range(
 
 def _add_pairs(view: View, found: Sequence[Found], response: rpc.DeleteRangeResponse) -> bool:
     """Add the pairs of versions to an answer, or none if there is no room for all."""
-    room = _MOST_PAIR_BYTES if len(found) <= _MOST_KEYS else 0
-    for first in range(0, len(found), _PAIRS_AT_A_TIME):
-        pairs = view.pairs(found[first : first + _PAIRS_AT_A_TIME]) if room > 0 else []
-        room -= sum(each.ByteSize() for each in pairs)
+    if len(found) > _MOST_KEYS:
+        return False
+    room = _MOST_PAIR_BYTES
+    for pair in view.pairs_within(found, room):
+        room -= pair.ByteSize()
         if room <= 0:
             del response.prev_kvs[:]
             return False
-        response.prev_kvs.extend(pairs)
+        response.prev_kvs.append(pair)
     return True
 
 

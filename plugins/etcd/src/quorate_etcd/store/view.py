@@ -27,8 +27,10 @@ from quorate_etcd.families import (
 from quorate_etcd.v1 import rows_pb2 as rows
 from quorate_etcd.wire import mvcc_pb2 as mvcc
 
-#: Rows that are read at a time.
+#: Rows that are read at a time, and pairs while they are large: one has up to some megabytes.
 _AT_A_TIME: Final = 100
+_LARGE_AT_A_TIME: Final = 8
+_LARGE: Final = 1 << 16
 #: Swept keys that one command or query passes over: a leader evaluates it in one go.
 MOST_PASSED: Final = 50_000
 #: What is appended to the key of a change for the row with the end of its value, and, before a key,
@@ -97,8 +99,14 @@ class View:
         self.stopped = b""
         #: Swept keys that were passed over so far.
         self._passed = 0
-        #: Keys of ranges that a transaction was held against so far.
+        self.begin()
+
+    def begin(self) -> None:
+        """Begin a transaction: nothing of it was looked at yet."""
+        #: Keys of ranges that it was held against so far.
         self.looked_at = 0
+        #: Keys of its ranges, and bytes of the answers to these, so far.
+        self.ranged = self.ranged_bytes = 0
 
     def _row(self) -> rows.Transaction:
         stored = self._reader.get(TRANSACTIONS, self.prefix)
@@ -120,6 +128,12 @@ class View:
     def compacted(self) -> int:
         """The first revision that can be read."""
         return self.row.compacted
+
+    @property
+    def kept(self) -> int:
+        """The first revision that watches can read: what was swept lately stays for them."""
+        swept = self.row.swept
+        return min(self.compacted, swept[0].revision - 1) if swept else self.compacted
 
     def demand(self, revision: int) -> None:
         """Refuse a revision that is not there yet, or not any more."""
@@ -256,7 +270,7 @@ class View:
 
     def count(self, span: Span, most: int) -> int:
         """Return how many keys a span has, or `most` if there are more."""
-        if self.row.sweeps:
+        if any(span.meets(span_of(each)) for each in self.row.sweeps):
             return sum(1 for _ in self._newest(span, most))
         start, end = self.prefix + span.start, self.end(span.end)
         return sum(1 for _ in self._reader.scan(KEYS, start, end, limit=most))
@@ -268,13 +282,10 @@ class View:
     def values(self, places: Sequence[rows.Place]) -> list[bytes | None]:
         """Return the values at places in their order; None: it is deleted."""
         named = [revision_key(self.prefix, each.revision, each.sub) for each in places]
-        found = [
-            None if stored is None else rows.Revision.FromString(stored)
-            for stored in self._reader.get_values(REVISIONS, named)
-        ]
+        found = self._reader.get_values(REVISIONS, named)
         return [
-            None if row is None else self._whole(key, row)
-            for key, row in zip(named, found, strict=True)
+            None if stored is None else self._whole(key, rows.Revision.FromString(stored))
+            for key, stored in zip(named, found, strict=True)
         ]
 
     def _whole(self, key: bytes, row: rows.Revision) -> bytes:
@@ -287,16 +298,25 @@ class View:
             self.values([each.version.place for each in found]) if values else [b""] * len(found)
         )
         return [
-            mvcc.KeyValue(
-                key=key,
-                create_revision=version.create_revision,
-                mod_revision=version.place.revision,
-                version=version.version,
-                lease=version.lease,
-                value=value or b"",
-            )
+            pair_of(key, version, version.place.revision, value or b"")
             for (key, version), value in zip(found, whole, strict=True)
         ]
+
+    def pairs_within(
+        self, found: Sequence[Found], size: int, *, values: bool = True
+    ) -> Iterator[mvcc.KeyValue]:
+        """Yield the first pairs, up to the one with which they exceed a size."""
+        first, most = 0, _LARGE_AT_A_TIME if values else _AT_A_TIME
+        while first < len(found):
+            read = self.pairs(found[first : first + most], values=values)
+            for pair in read:
+                yield pair
+                size -= pair.ByteSize()
+                if size < 0:
+                    return
+            first += len(read)
+            largest = max(len(pair.value) for pair in read)
+            most = _LARGE_AT_A_TIME if largest > _LARGE else _AT_A_TIME
 
     def pairs_at(self, places: Sequence[rows.Place]) -> list[mvcc.KeyValue]:
         """Return the pairs at places in their order; an empty one is deleted."""
@@ -312,14 +332,7 @@ class View:
     def _pair(self, key: bytes, revision: int, row: rows.Revision) -> mvcc.KeyValue:
         if row.deleted:
             return mvcc.KeyValue(key=row.key, mod_revision=revision)
-        return mvcc.KeyValue(
-            key=row.key,
-            create_revision=row.create_revision,
-            mod_revision=revision,
-            version=row.version,
-            lease=row.lease,
-            value=self._whole(key, row),
-        )
+        return pair_of(row.key, row, revision, self._whole(key, row))
 
     def changes(self, position: bytes) -> Iterator[tuple[bytes, int, rows.Revision, mvcc.KeyValue]]:
         """Yield changes from a row on: its key, the revision, the row, and the pair."""
@@ -338,6 +351,20 @@ class View:
             position = keys.successor(read[-1].key)
 
 
+def pair_of(
+    key: bytes, of: rows.Version | rows.Revision | rows.Change, revision: int, value: bytes
+) -> mvcc.KeyValue:
+    """Return a pair as clients get it."""
+    return mvcc.KeyValue(
+        key=key,
+        create_revision=of.create_revision,
+        mod_revision=revision,
+        version=of.version,
+        lease=of.lease,
+        value=value,
+    )
+
+
 def tail_key(key: bytes) -> bytes:
     """Return the key of the row with the end of a large value, by the key of its change."""
     return key + _TAIL
@@ -346,6 +373,11 @@ def tail_key(key: bytes) -> bytes:
 def is_tail(key: bytes, size: int) -> bool:
     """Whether a row has the end of a large value, by its key and the length of its store's."""
     return key[size + 12 :] == _TAIL
+
+
+def span_of(sweep: rows.Sweep) -> Span:
+    """Return the keys that a sweep is of."""
+    return Span(sweep.start, sweep.end if sweep.HasField("end") else None)
 
 
 def swept_key(prefix: bytes, place: rows.Place, key: bytes) -> bytes:

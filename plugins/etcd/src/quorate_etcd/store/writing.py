@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Final
 
@@ -61,16 +62,33 @@ class Writing:
         self._changes.clear()
         self._sub = self._bytes = 0
         self._before.clear()
-        self.view.looked_at = 0
+        self.view.begin()
         #: The revision of the changes.
         self.revision = self.view.row.revision + 1
 
     def leap(self, revision: int) -> None:
         """Go on after a revision, and make it the compacted one."""
-        row = self.view.row
-        row.revision = row.compacted = self.view.latest = revision
+        self.view.row.revision = self.view.latest = revision
         self.revision = revision + 1
+        # Watches that have seen what it takes back end.
+        self.release(revision, math.inf)
         self.schedule_cleaning()
+
+    def compact(self, revision: int) -> None:
+        """Make history before a revision unreadable, and let it be deleted."""
+        self.release(revision, self._txn.proposed_at_ms)
+        self.schedule_cleaning()
+
+    def release(self, compacted: int, now_ms: float) -> None:
+        """Keep the history from a compaction on, and that of sweeps which is to stay by now."""
+        row, kept = self.view.row, self.view.kept
+        row.compacted = compacted
+        while row.swept and row.swept[0].until_ms <= now_ms:
+            del row.swept[0]
+        if row.HasField("walked") and row.walked.revision == kept < self.view.kept:
+            # The ends of keys in this revision were left so far, and go now.
+            row.walked.sub = 0
+            row.ClearField("walked_key")
 
     def schedule_cleaning(self) -> None:
         """Let compacted history be deleted from the next look of the timer on."""

@@ -6,7 +6,7 @@ from typing import ClassVar as _ClassVar, Iterable as _Iterable, Mapping as _Map
 DESCRIPTOR: _descriptor.FileDescriptor
 
 class Transaction(_message.Message):
-    __slots__ = ("revision", "compacted", "cleaned", "walked", "generation", "changes", "more", "sweeps", "walked_key")
+    __slots__ = ("revision", "compacted", "cleaned", "walked", "generation", "changes", "more", "sweeps", "walked_key", "swept")
     REVISION_FIELD_NUMBER: _ClassVar[int]
     COMPACTED_FIELD_NUMBER: _ClassVar[int]
     CLEANED_FIELD_NUMBER: _ClassVar[int]
@@ -16,6 +16,7 @@ class Transaction(_message.Message):
     MORE_FIELD_NUMBER: _ClassVar[int]
     SWEEPS_FIELD_NUMBER: _ClassVar[int]
     WALKED_KEY_FIELD_NUMBER: _ClassVar[int]
+    SWEPT_FIELD_NUMBER: _ClassVar[int]
     revision: int
     compacted: int
     cleaned: int
@@ -25,7 +26,8 @@ class Transaction(_message.Message):
     more: bool
     sweeps: _containers.RepeatedCompositeFieldContainer[Sweep]
     walked_key: bytes
-    def __init__(self, revision: _Optional[int] = ..., compacted: _Optional[int] = ..., cleaned: _Optional[int] = ..., walked: _Optional[_Union[Place, _Mapping]] = ..., generation: _Optional[int] = ..., changes: _Optional[_Iterable[_Union[Change, _Mapping]]] = ..., more: bool = ..., sweeps: _Optional[_Iterable[_Union[Sweep, _Mapping]]] = ..., walked_key: _Optional[bytes] = ...) -> None: ...
+    swept: _containers.RepeatedCompositeFieldContainer[Swept]
+    def __init__(self, revision: _Optional[int] = ..., compacted: _Optional[int] = ..., cleaned: _Optional[int] = ..., walked: _Optional[_Union[Place, _Mapping]] = ..., generation: _Optional[int] = ..., changes: _Optional[_Iterable[_Union[Change, _Mapping]]] = ..., more: bool = ..., sweeps: _Optional[_Iterable[_Union[Sweep, _Mapping]]] = ..., walked_key: _Optional[bytes] = ..., swept: _Optional[_Iterable[_Union[Swept, _Mapping]]] = ...) -> None: ...
 
 class Sweep(_message.Message):
     __slots__ = ("place", "start", "end", "lease", "keys")
@@ -40,6 +42,14 @@ class Sweep(_message.Message):
     lease: int
     keys: int
     def __init__(self, place: _Optional[_Union[Place, _Mapping]] = ..., start: _Optional[bytes] = ..., end: _Optional[bytes] = ..., lease: _Optional[int] = ..., keys: _Optional[int] = ...) -> None: ...
+
+class Swept(_message.Message):
+    __slots__ = ("revision", "until_ms")
+    REVISION_FIELD_NUMBER: _ClassVar[int]
+    UNTIL_MS_FIELD_NUMBER: _ClassVar[int]
+    revision: int
+    until_ms: int
+    def __init__(self, revision: _Optional[int] = ..., until_ms: _Optional[int] = ...) -> None: ...
 
 class Change(_message.Message):
     __slots__ = ("key", "deleted", "create_revision", "version", "lease", "value", "previous", "sub")

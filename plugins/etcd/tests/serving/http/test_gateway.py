@@ -30,8 +30,8 @@ class Servicer:
         self.metadata = dict(context.invocation_metadata())
         if request.key == b"none":
             errors.EMPTY_KEY.refuse()
-        if request.key == b"abort":
-            await context.abort(14, "etcdserver: no leader")
+        if request.key == b"led":
+            errors.NO_LEADER.refuse()
         if request.key == b"bug":
             raise KeyError(1)
         return rpc.RangeResponse(
@@ -61,9 +61,11 @@ class Servicer:
         finally:
             self.left.set()
 
-    async def LeaseKeepAlive(self, requests: Any, context: Any) -> None:
-        while (request := await context.read()) is not None:
-            await context.write(rpc.LeaseKeepAliveResponse(ID=request.ID))
+    async def LeaseKeepAlive(
+        self, requests: Any, context: Any
+    ) -> AsyncIterator[rpc.LeaseKeepAliveResponse]:
+        async for request in requests:
+            yield rpc.LeaseKeepAliveResponse(ID=request.ID)
 
 
 class Others:
@@ -176,7 +178,7 @@ async def test_the_token_of_a_caller_goes_along(pages: Pages, servicer: Servicer
     ("key", "status", "code", "text"),
     [
         ("bm9uZQ==", 400, 3, "etcdserver: key is not provided"),
-        ("YWJvcnQ=", 503, 14, "etcdserver: no leader"),
+        ("bGVk", 503, 14, "etcdserver: no leader"),
         ("YnVn", 500, 13, "KeyError: see the node's log"),
     ],
 )

@@ -27,30 +27,23 @@ def is_action(action: pb.AccessAction) -> bool:
 
 def access_of(request: pb.CheckAccessRequest) -> Access:
     """Return the access that a request asks about; its action must be known."""
-    return Access(
-        client_id=request.client_id,
-        username=request.username,
-        address=request.address,
-        action=_ACTION_OF[request.action],
-        topic=request.topic,
-        qos=request.qos,
-        retain=request.retain,
-    )
+    return Access(action=_ACTION_OF[request.action], **_alike(request))
 
 
 def request_of(tenant: str, access: Access, *, allow_unmatched: bool) -> pb.CheckAccessRequest:
     """Return the request that asks about an access."""
     return pb.CheckAccessRequest(
         tenant=tenant,
-        client_id=access.client_id,
-        username=access.username,
-        address=access.address,
         action=_ACTIONS[access.action],
-        topic=access.topic,
-        qos=access.qos,
-        retain=access.retain,
         deny_unmatched=not allow_unmatched,
+        **_alike(access),
     )
+
+
+def _alike(source: Access | pb.CheckAccessRequest) -> dict[str, Any]:
+    """Return the fields that an access and a request have alike."""
+    names = ("client_id", "username", "address", "topic", "qos", "retain")
+    return {name: getattr(source, name) for name in names}
 
 
 def message_of(decision: Decision) -> pb.AccessDecision:

@@ -8,10 +8,16 @@ from enum import StrEnum
 from typing import Final, Generic, TypeVar
 
 from quorate_mqtt.authorisation.access import Access, Action, Asked, take_apart
-from quorate_mqtt.authorisation.rules import EVERYBODY, Ban, Rule
+from quorate_mqtt.authorisation.rules import EVERYBODY, Ban, Rule, ban_of, rule_of
+from quorate_mqtt.rules import ACL_RULE, BLACKLIST_ENTRY
+from quorate_mqtt.users.resource import USER
 from quorate_mqtt.v1 import acl_rules_pb2, blacklist_pb2
 from quorate_mqtt.v1.acl_rules_pb2 import AclSubject
 from quorate_mqtt.v1.blacklist_pb2 import BlacklistKind
+from quorate_mqtt.v1.users_pb2 import User
+
+#: The families of rows that a decision depends on.
+FAMILIES: Final = (USER.family, ACL_RULE.family, BLACKLIST_ENTRY.family)
 
 
 class Reason(StrEnum):
@@ -104,6 +110,23 @@ class Policy:
     def drop_ban(self, name: str) -> None:
         """Remove a blacklist entry."""
         self._bans.drop(name)
+
+    def see(self, family: str, name: str, row: bytes | None) -> None:
+        """Put a row of one of `FAMILIES` in place of that of its name; without a row, drop it."""
+        if family == USER.family:
+            if row is not None and User.FromString(row).superuser:
+                self.put_superuser(name)
+            else:
+                self.drop_superuser(name)
+        elif family == ACL_RULE.family:
+            if row is None:
+                self.drop_rule(name)
+            else:
+                self.put_rule(rule_of(acl_rules_pb2.AclRule.FromString(row)))
+        elif row is None:
+            self.drop_ban(name)
+        else:
+            self.put_ban(ban_of(blacklist_pb2.BlacklistEntry.FromString(row)))
 
     def decide(self, access: Access, *, allow_unmatched: bool = True) -> Decision:
         """Decide on an access; raises `Invalid` for an invalid access.

@@ -22,16 +22,12 @@ from quorate.plugin.resource import TENANTS, tenant_known
 from quorate_mqtt.authorisation.access import take_apart
 from quorate_mqtt.authorisation.messages import access_of, is_action, message_of
 from quorate_mqtt.authorisation.policy import Policy
-from quorate_mqtt.authorisation.rules import ban_of, rule_of
 from quorate_mqtt.names import check_identity
 from quorate_mqtt.rules import ACL_RULE, BLACKLIST_ENTRY
 from quorate_mqtt.shards import GROUP, tenant_shard
 from quorate_mqtt.users.resource import USER
 from quorate_mqtt.v1 import authorisation_pb2, authorisation_pb2 as pb
-from quorate_mqtt.v1.acl_rules_pb2 import AclRule
 from quorate_mqtt.v1.authorisation_pb2 import AccessDecision, CheckAccessQuery
-from quorate_mqtt.v1.blacklist_pb2 import BlacklistEntry
-from quorate_mqtt.v1.users_pb2 import User
 
 DECISIONS: Final = Metric(
     name="quorate_mqtt_access_decisions_total",
@@ -81,18 +77,12 @@ def check_access(reader: Reader, query: CheckAccessQuery) -> Iterator[AccessDeci
     policy = Policy()
     if asked.username:
         user = reader.get(USER.family, keys.pack(asked.tenant, asked.username))
-        if user is not None and User.FromString(user).superuser:
-            policy.put_superuser(asked.username)
-    for row in _rows_of(reader, ACL_RULE.family, asked.tenant):
-        policy.put_rule(rule_of(AclRule.FromString(row)))
-    for row in _rows_of(reader, BLACKLIST_ENTRY.family, asked.tenant):
-        policy.put_ban(ban_of(BlacklistEntry.FromString(row)))
+        policy.see(USER.family, asked.username, user)
+    for family in (ACL_RULE.family, BLACKLIST_ENTRY.family):
+        for row in reader.scan(family, *keys.prefix(asked.tenant)):
+            policy.see(family, str(keys.unpack(row.key)[1]), row.value)
     decision = policy.decide(access_of(asked), allow_unmatched=not asked.deny_unmatched)
     yield message_of(decision)
-
-
-def _rows_of(reader: Reader, family: str, tenant: str) -> Iterator[bytes]:
-    return (row.value for row in reader.scan(family, *keys.prefix(tenant)))
 
 
 CHECK_ACCESS: Final = Query(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncIterator
 from contextlib import aclosing, asynccontextmanager
 from typing import Final
 
@@ -17,12 +17,7 @@ from quorate.client import (
 from quorate.plugin import Invalid, keys
 
 from quorate_mqtt.authorisation import Access, Decision, Policy
-from quorate_mqtt.authorisation.rules import ban_of, rule_of
-from quorate_mqtt.rules import ACL_RULE, BLACKLIST_ENTRY
-from quorate_mqtt.users.resource import USER
-from quorate_mqtt.v1.acl_rules_pb2 import AclRule
-from quorate_mqtt.v1.blacklist_pb2 import BlacklistEntry
-from quorate_mqtt.v1.users_pb2 import User
+from quorate_mqtt.authorisation.policy import FAMILIES
 
 
 class AccessCache:
@@ -61,12 +56,11 @@ class AccessCache:
             if self._next is not None:
                 self._policies, self._next = self._next, None
             self._why_not = ""
-        elif change.family in _TURNS:
+        elif change.family in FAMILIES:
             policies = self._policies if self._next is None else self._next
             tenant, name = map(str, keys.unpack(change.key))
-            policy = policies.setdefault(tenant, Policy())
             row = None if change.kind is ChangeKind.DELETED else change.value
-            _TURNS[change.family](policy, name, row)
+            policies.setdefault(tenant, Policy()).see(change.family, name, row)
 
     def end(self, why: str) -> None:
         """Stop deciding."""
@@ -107,32 +101,4 @@ async def _follow(q: AsyncClient, cache: AccessCache, listed: asyncio.Future[Non
                 listed.set_result(None)
 
 
-def _turn_user(policy: Policy, name: str, row: bytes | None) -> None:
-    if row is not None and User.FromString(row).superuser:
-        policy.put_superuser(name)
-    else:
-        policy.drop_superuser(name)
-
-
-def _turn_rule(policy: Policy, name: str, row: bytes | None) -> None:
-    if row is None:
-        policy.drop_rule(name)
-    else:
-        policy.put_rule(rule_of(AclRule.FromString(row)))
-
-
-def _turn_ban(policy: Policy, name: str, row: bytes | None) -> None:
-    if row is None:
-        policy.drop_ban(name)
-    else:
-        policy.put_ban(ban_of(BlacklistEntry.FromString(row)))
-
-
-_TURNS: Final[Mapping[str, Callable[[Policy, str, bytes | None], None]]] = {
-    USER.family: _turn_user,
-    ACL_RULE.family: _turn_rule,
-    BLACKLIST_ENTRY.family: _turn_ban,
-}
-#: The families of rows that a decision depends on.
-FAMILIES: Final = tuple(_TURNS)
 _NOTHING: Final = Policy()

@@ -37,7 +37,8 @@ async def demo(q: AsyncClient, scene: DemoScene) -> AsyncGenerator[str, None]:
         await mqtt.topics.put(
             Topic(tenant=tenant, name=name, partitions=4, replication=3) for name in topics
         )
-        for broker, some in zip(scene.brokers, _dealt(clients, len(scene.brokers)), strict=True):
+        for number, broker in enumerate(scene.brokers):
+            some = clients[number :: len(scene.brokers)]
             await _connect(mqtt, scene, broker, tenant, some)
         await mqtt.subscriptions.do(
             "Set",
@@ -63,10 +64,6 @@ async def demo(q: AsyncClient, scene: DemoScene) -> AsyncGenerator[str, None]:
         )
         await mqtt.retained_messages.do("Put", [message])
         yield ""
-
-
-def _dealt(clients: Sequence[str], hands: int) -> list[Sequence[str]]:
-    return [clients[number::hands] for number in range(hands)]
 
 
 async def _connect(

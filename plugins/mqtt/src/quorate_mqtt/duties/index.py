@@ -44,8 +44,7 @@ def epochs(reader: Reader) -> Iterator[int]:
     """Yield the registrations that have duties, skipping over the duties of each."""
     start, end = keys.prefix()
     while rows := list(reader.scan(DUTIES, start, end, limit=1)):
-        epoch = keys.unpack(rows[0].key)[0]
-        assert isinstance(epoch, int)
+        epoch = int(keys.unpack(rows[0].key)[0])
         yield epoch
         _, start = keys.prefix(epoch)
 
@@ -54,9 +53,8 @@ def of_epoch(reader: Reader, epoch: int, limit: int) -> Iterator[Duty]:
     """Yield the first duties of a registration."""
     for row in reader.scan(DUTIES, *keys.prefix(epoch), limit=limit):
         _, family, key = keys.unpack(row.key)
-        assert isinstance(family, str)
         assert isinstance(key, bytes)
-        yield Duty(broker_epoch=epoch, family=family, key=key)
+        yield Duty(broker_epoch=epoch, family=str(family), key=key)
 
 
 #: Maximum number of duties that one query finds in a shard.

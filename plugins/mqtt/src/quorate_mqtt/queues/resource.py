@@ -5,7 +5,7 @@ from typing import Any, Final
 
 from quorate.plugin import Checks, Invalid, Item, Rejected, Resource, Txn, Verb
 from quorate.plugin.advanced import answer_each
-from quorate.plugin.checking import check_each
+from quorate.plugin.checking import check_each, check_most
 from quorate.v1.batch_pb2 import BatchReply
 
 from quorate_mqtt.names import check_identity, check_topic_name
@@ -105,15 +105,12 @@ def check_append(item: pb.AppendMessage, path: str) -> None:
     if size > LARGEST_MESSAGE:
         reason = f"must have at most {LARGEST_MESSAGE} bytes with the properties, not {size}"
         raise Invalid(f"{path}payload", reason)
-    if item.packet_id > 0xFFFF:
-        raise Invalid(f"{path}packet_id", f"must be at most 65,535, not {item.packet_id}")
+    check_most(f"{path}packet_id", item.packet_id, 0xFFFF)
 
 
 def check_appends(command: pb.AppendMessages) -> None:
     """Reject a batch with an invalid message, or a queue that is too long to delete at once."""
-    if command.most_messages > MOST_MESSAGES_EVER:
-        reason = f"must be at most {MOST_MESSAGES_EVER:,}, not {command.most_messages:,}"
-        raise Invalid("most_messages", reason)
+    check_most("most_messages", command.most_messages, MOST_MESSAGES_EVER)
     check_each("messages", command.messages, check_append)
 
 

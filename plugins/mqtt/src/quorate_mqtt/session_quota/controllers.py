@@ -3,7 +3,7 @@
 import zlib
 from collections.abc import Sequence
 from itertools import count, groupby
-from typing import Final, NamedTuple
+from typing import Final
 
 from quorate.plugin import Controller, NodeApi, ShardRef
 from quorate.plugin.resource import TENANTS
@@ -14,17 +14,11 @@ from quorate_mqtt.v1 import quotas_pb2 as pb
 from quorate_mqtt.v1.quotas_pb2 import SessionCount
 
 
-class Division(NamedTuple):
-    """New quotas, by the index of their counts: first the falling ones, then the rising ones."""
-
-    falling: dict[int, int]
-    rising: dict[int, int]
-
-
-def divide(counts: Sequence[SessionCount]) -> Division:
+def divide(counts: Sequence[SessionCount]) -> tuple[dict[int, int], dict[int, int]]:
     """Divide the free part of a limit evenly, if a shard has less than half of its even part.
 
-    All counts are of one tenant and one limit, one of each shard.
+    All counts are of one tenant and one limit, one of each shard. Returns new quotas, by the index
+    of their counts: first the falling ones, then the rising ones.
     """
     limit = counts[0].limit
     sessions = [count.sessions for count in counts]
@@ -41,9 +35,9 @@ def divide(counts: Sequence[SessionCount]) -> Division:
         for quota, held, part in zip(quotas, sessions, wanted, strict=True)
     )
     if not scarce and sum(quotas) <= limit:
-        return Division({}, {})
+        return {}, {}
     pairs = list(enumerate(zip(quotas, wanted, strict=True)))
-    return Division(
+    return (
         {index: part for index, (quota, part) in pairs if part < quota},
         {index: part for index, (quota, part) in pairs if part > quota},
     )
@@ -78,14 +72,14 @@ async def move_quotas(node: NodeApi, shard: ShardRef) -> None:
 
 
 async def _move(node: NodeApi, shard: ShardRef, counts: list[pb.SessionCount]) -> None:
-    division = divide(counts)
+    falls, rises = divide(counts)
     quotas = [count.quota for count in counts]
-    falling = await _propose(node, shard, counts, division.falling)
+    falling = await _propose(node, shard, counts, falls)
     for index, quota in falling.items():
         quotas[index] = quota
     left = counts[0].limit - sum(quotas)
     rising = {}
-    for index, wanted in division.rising.items():
+    for index, wanted in rises.items():
         more = min(wanted - quotas[index], left)
         if more > 0:
             rising[index] = quotas[index] + more

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import lru_cache
-from itertools import repeat
 from struct import Struct
 from typing import Final, Self
 
 from quorate.plugin import Rejected, Txn
+from quorate.plugin.advanced import BatchColumns
 from quorate.v1.batch_pb2 import BatchReply
 
 from quorate_mqtt.brokers import LiveBrokers, fence
@@ -26,10 +26,11 @@ from quorate_mqtt.sessions.rows import (
     seen_in,
 )
 from quorate_mqtt.sessions.validation import are_usual, check_process
-from quorate_mqtt.shards import client_shards, column
+from quorate_mqtt.shards import client_shards
 from quorate_mqtt.v1.sessions_pb2 import ConnectReply, ConnectSessions, Session, SessionConnect
 from quorate_mqtt.wills import delivering
 
+_COLUMNS: Final = BatchColumns(ConnectSessions, "connections")
 #: A `ConnectReply` with a generation alone, and one for a session that continues.
 _NEW: Final = Struct("<BQ")
 _present: Final = Struct("<BQBB").pack
@@ -58,16 +59,14 @@ class Connects:
 
     def __init__(self, command: ConnectSessions) -> None:
         self._command: Final = command
-        # Not kept: each is an object, and few are looked at again.
-        arrivals = list(command.connections)
-        # In columns, which are read without code for each item.
-        self.tenants: Final[list[str]] = column("tenant", arrivals)
-        self.client_ids: Final[list[str]] = column("client_id", arrivals)
-        self.connection_ids: Final[list[int]] = column("connection_id", arrivals)
-        self.intervals_s: Final[list[int]] = column("expiry_interval_s", arrivals)
-        self.cleans: Final[list[bool]] = column("clean_start", arrivals)
-        self.have_wills: Final = list(map(SessionConnect.HasField, arrivals, repeat("will")))
-        self.payloads: Final[list[bytes]] = column("payload", arrivals)
+        columns = _COLUMNS.read(command)
+        self.tenants: Final[list[str]] = columns.values("tenant")
+        self.client_ids: Final[list[str]] = columns.values("client_id")
+        self.connection_ids: Final[list[int]] = columns.values("connection_id")
+        self.intervals_s: Final[list[int]] = columns.values("expiry_interval_s")
+        self.cleans: Final[list[bool]] = columns.values("clean_start")
+        self.have_wills: Final = columns.have("will")
+        self.payloads: Final[list[bytes]] = columns.values("payload")
         #: The keys of the sessions.
         self.keys: Final = client_shards(self.tenants, self.client_ids)
 
@@ -170,7 +169,10 @@ class Arrivals:
         by, at, tail_of = self._rows.by, self._rows.at, self._rows.tail
         epoch, ledger = self._epoch, self._ledger
         revision, now_ms = self._txn.revision, self._now_ms
-        plain: dict[bytes, bytes] = {}
+        plain: list[bytes] = []
+        heads: list[bytes] = []
+        tails: list[bytes] = []
+        payloads: list[bytes] = []
         replies: list[bytes] = []
         refusals: list[tuple[int, Rejected]] = []
         back: list[bytes] = []
@@ -219,7 +221,10 @@ class Arrivals:
                     head = pack_head(
                         0x09, generation, by, created_at_ms, at, number, 0x35, expiry_s
                     )
-                    plain[client] = head + tail + payload
+                    plain.append(client)
+                    heads.append(head)
+                    tails.append(tail)
+                    payloads.append(payload)
                 else:
                     reply = self.take(connects.arrival(len(replies)), client, row)
             except Rejected as refusal:
@@ -229,7 +234,7 @@ class Arrivals:
         ledger.begin(tenant, epoch, begun)
         ledger.connections[epoch] += len(back)
         self._txn.schedule_each(EXPIRY, dict.fromkeys(back))
-        self._txn.put_each(SESSIONS, plain)
+        self._txn.put_joined(SESSIONS, plain, heads, tails, payloads)
         return replies, refusals
 
     def close(self, connects: int) -> None:

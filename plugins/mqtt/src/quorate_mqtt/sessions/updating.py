@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from itertools import repeat
 from typing import Final, Self
 
 from quorate.plugin import Rejected, Row, Txn
+from quorate.plugin.advanced import BatchColumns
 from quorate.v1.batch_pb2 import BatchReply
 
 from quorate_mqtt.sessions import ending
@@ -20,7 +20,7 @@ from quorate_mqtt.sessions.rows import (
     updated_row,
 )
 from quorate_mqtt.sessions.validation import are_usual
-from quorate_mqtt.shards import client_shards, column
+from quorate_mqtt.shards import client_shards
 from quorate_mqtt.v1.sessions_pb2 import (
     DeleteSession,
     DisconnectSession,
@@ -29,6 +29,7 @@ from quorate_mqtt.v1.sessions_pb2 import (
     UpdateSessions,
 )
 
+_COLUMNS: Final = BatchColumns(UpdateSessions, "sessions")
 #: The client has connected again since; the caller no longer serves it.
 TAKEN_OVER: Final = "TAKEN_OVER"
 
@@ -48,15 +49,12 @@ class Updates:
 
     def __init__(self, command: UpdateSessions) -> None:
         self._command: Final = command
-        # Not kept: each is an object, and few are looked at again.
-        updates = list(command.sessions)
-        # In columns, which are read without code for each item.
-        self.tenants: Final[list[str]] = column("tenant", updates)
-        self.client_ids: Final[list[str]] = column("client_id", updates)
-        self.generations: Final[list[int]] = column("generation", updates)
-        self.payloads: Final[list[bytes]] = column("payload", updates)
-        expiry = repeat("expiry_interval_s")
-        self._have_expiries: Final = list(map(UpdateSession.HasField, updates, expiry))
+        columns = _COLUMNS.read(command)
+        self.tenants: Final[list[str]] = columns.values("tenant")
+        self.client_ids: Final[list[str]] = columns.values("client_id")
+        self.generations: Final[list[int]] = columns.values("generation")
+        self.payloads: Final[list[bytes]] = columns.values("payload")
+        self._have_expiries: Final = columns.have("expiry_interval_s")
         #: The keys of the sessions.
         self.keys: Final = client_shards(self.tenants, self.client_ids)
 
@@ -76,7 +74,10 @@ class Updates:
         """Replace fields of the sessions, no two of one client."""
         found = txn.get_values(SESSIONS, self.keys)
         answer = BatchReply(items=len(found))
-        plain: dict[bytes, bytes] = {}
+        plain: list[bytes] = []
+        starts: list[bytes] = []
+        heads: list[bytes] = []
+        payloads: list[bytes] = []
         others: list[int] = []
         size, head = -1, b""
         # Nearly all of thousands of updates change only the payload of a plain row.
@@ -89,7 +90,10 @@ class Updates:
                     if len(payload) != size:
                         size = len(payload)
                         head = payload_head(size)
-                    plain[client] = row[: BROKER_AT + named] + head + payload
+                    plain.append(client)
+                    starts.append(row[: BROKER_AT + named])
+                    heads.append(head)
+                    payloads.append(payload)
                     continue
             others.append(len(plain) + len(others))
         for position in others:
@@ -100,7 +104,7 @@ class Updates:
                 )
             except Rejected as refusal:
                 answer.refusals.add(item=position, code=refusal.code, message=refusal.message)
-        txn.put_each(SESSIONS, plain)
+        txn.put_joined(SESSIONS, plain, starts, heads, payloads)
         return answer
 
 

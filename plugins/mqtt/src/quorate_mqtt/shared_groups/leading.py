@@ -1,6 +1,5 @@
 """The leader of a group: the live broker that leads the fewest groups of the tenant."""
 
-from collections.abc import Iterator
 from typing import Final
 
 from quorate.plugin import ColumnFamily, Txn, keys
@@ -38,7 +37,11 @@ def elect(txn: Txn, key: bytes, group: SharedGroup, live_brokers: LiveBrokers) -
     _resign(txn, key, group)
     serving = live_brokers.serving()
     if serving:
-        broker = min(serving, key=lambda each: (_led(txn, tenant, each.name), each.name))
+        led = {
+            each.name: count_at(txn, LEADERSHIPS.name, keys.pack(tenant, each.name))
+            for each in serving
+        }
+        broker = min(serving, key=lambda each: (led[each.name], each.name))
         group.leader, group.leader_epoch = broker.name, broker.epoch
         group.leader_term += 1
         add_to(txn, LEADERSHIPS.name, keys.pack(tenant, broker.name), 1)
@@ -54,8 +57,8 @@ def dissolve(txn: Txn, key: bytes) -> bool:
     value = txn.get(GROUPS, key)
     if value is None:
         return False
-    for member in _members(txn, key):
-        dismiss(txn, member)
+    for member in txn.scan(MEMBERS, key, key + b"\xff"):
+        dismiss(txn, member.key)
     _resign(txn, key, group_of(value))
     txn.delete(GROUPS, key)
     return True
@@ -69,18 +72,10 @@ def dismiss(txn: Txn, key: bytes) -> None:
         txn.delete(MEMBERS, key)
 
 
-def _members(txn: Txn, group: bytes) -> Iterator[bytes]:
-    return (row.key for row in txn.scan(MEMBERS, group, group + b"\xff"))
-
-
 def _resign(txn: Txn, key: bytes, group: SharedGroup) -> None:
     index.release(txn, group.leader_epoch, GROUPS, key)
     if group.leader:
         add_to(txn, LEADERSHIPS.name, keys.pack(_tenant_of(key), group.leader), -1)
-
-
-def _led(txn: Txn, tenant: str, broker: str) -> int:
-    return count_at(txn, LEADERSHIPS.name, keys.pack(tenant, broker))
 
 
 def _tenant_of(key: bytes) -> str:

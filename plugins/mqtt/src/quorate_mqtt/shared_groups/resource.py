@@ -137,11 +137,7 @@ SHARED_GROUP: Final[Resource[pb.SharedGroup]] = Resource(
     serving=Serving(
         answer=pb.KeyedSharedGroup,
         methods=(
-            *(
-                f"{verb}{batch}"
-                for verb in ("Create", "Update", "Delete")
-                for batch in ("", "Batch")
-            ),
+            *("Create", "CreateBatch", "Update", "UpdateBatch", "Delete", "DeleteBatch"),
             *("Get", "GetBatch", "List", "StreamList"),
         ),
         keep=when_given(leader=check_identity),

@@ -4,10 +4,10 @@ from collections.abc import Iterator
 from typing import Final
 
 from quorate.plugin import Items, NodeApi, Query, Reader, keys
-from quorate.plugin.checking import check_count, check_name
+from quorate.plugin.checking import check_count, check_each
 
-from quorate_mqtt.names import check_identity
 from quorate_mqtt.sessions.families import SUBSCRIPTIONS
+from quorate_mqtt.sessions.validation import check_client
 from quorate_mqtt.shards import GROUP, client_shard
 from quorate_mqtt.v1 import subscriptions_pb2 as pb
 
@@ -26,7 +26,8 @@ class SubscriptionGathering:
         self, request: pb.GatherSubscriptionsRequest, context: object
     ) -> pb.GatherSubscriptionsResponse:
         """Return the subscriptions of clients, and the positions of clients that were left out."""
-        _check(request)
+        check_count("clients", request.clients, MOST_CLIENTS)
+        check_each("clients", request.clients, _check)
         clients = [client_shard(each.tenant, each.client_id) for each in request.clients]
         found: dict[bytes, list[pb.KeyedSubscription]] = {client: [] for client in clients}
         room = MOST_BYTES
@@ -64,11 +65,8 @@ def find_subscriptions(
             )
 
 
-def _check(request: pb.GatherSubscriptionsRequest) -> None:
-    check_count("clients", request.clients, MOST_CLIENTS)
-    for position, client in enumerate(request.clients):
-        check_name(f"clients[{position}].tenant", client.tenant)
-        check_identity(f"clients[{position}].client_id", client.client_id)
+def _check(client: pb.ClientName, path: str) -> None:
+    check_client(client.tenant, client.client_id, path)
 
 
 FIND_SUBSCRIPTIONS: Final = Query(

@@ -75,8 +75,14 @@ class Logins:
     async def _verify(self, attempt: Attempt, proof: bytes) -> bool | Rejected:
         running = self._running.get(proof)
         if running is None:
+            if len(self._running) >= MOST_WAITING:
+                return Rejected(
+                    "RESOURCE_EXHAUSTED",
+                    f"{MOST_WAITING} passwords are being verified on this node; try again in a "
+                    "second",
+                )
             try:
-                self._admit(attempt)
+                self._wrong.charge(attempt.user, attempt.peer)
             except Rejected as refusal:
                 return refusal
             running = create_task(self._hash(attempt, proof))
@@ -84,14 +90,6 @@ class Logins:
             running.add_done_callback(lambda _: self._running.pop(proof))
         # It continues when this caller is gone: others may wait for it.
         return await shield(running)
-
-    def _admit(self, attempt: Attempt) -> None:
-        if len(self._running) >= MOST_WAITING:
-            raise Rejected(
-                "RESOURCE_EXHAUSTED",
-                f"{MOST_WAITING} passwords are being verified on this node; try again in a second",
-            )
-        self._wrong.charge(attempt.user, attempt.peer)
 
     async def _hash(self, attempt: Attempt, proof: bytes) -> bool:
         if not await self._passwords.is_that_of(attempt.password, attempt.credential):

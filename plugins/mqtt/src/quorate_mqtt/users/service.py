@@ -3,11 +3,13 @@
 Only hashes are proposed and stored, never a password.
 """
 
+from __future__ import annotations
+
 from asyncio import gather
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import partial
-from typing import Final
+from typing import Any, Final
 
 from quorate.plugin import Invalid, Metric, NodeApi, Rejected, keys
 from quorate.plugin.advanced import split_invalid
@@ -34,7 +36,50 @@ LOGINS: Final = Metric(
     labels=("result",),
 )
 
-_New = type[pb.CreateUsers] | type[pb.PutUsers]
+
+async def _new(passwords: Passwords, request: pb.CreateUserRequest) -> pb.NewUser:
+    user = pb.User(
+        tenant=request.tenant,
+        name=request.name,
+        description=request.description,
+        superuser=request.superuser,
+    )
+    return pb.NewUser(user=user, credential=await passwords.credential_of(request.password))
+
+
+async def _changed(passwords: Passwords, request: pb.UpdateUserRequest) -> pb.UserChange:
+    change = pb.UserChange(tenant=request.tenant, name=request.name)
+    if request.HasField("description"):
+        change.description = request.description
+    if request.HasField("superuser"):
+        change.superuser = request.superuser
+    if request.HasField("password"):
+        change.credential.CopyFrom(await passwords.credential_of(request.password))
+    return change
+
+
+def _one(kind: Any, check: Callable[[Any], None], settle: Callable[..., Any]) -> Any:
+    """Return the method that writes one user."""
+
+    async def write(self: UserServicer, request: Any, _: object) -> pb.User:
+        check(request)
+        return pb.User.FromString(only_reply(await self.propose(kind, settle, [request])))
+
+    return write
+
+
+def _each(kind: Any, check: Callable[[Any, str], None], settle: Callable[..., Any]) -> Any:
+    """Return the method that writes many users, in one proposal a shard."""
+
+    async def write(self: UserServicer, request: Any, _: object) -> BatchReply:
+        count = len(request.users)
+        if count > MOST_USERS:
+            reason = f"must be at most {MOST_USERS}, not {count}: passwords are hashed"
+            raise Invalid("users", reason)
+        checked = split_invalid("users", request.users, check)
+        return await checked.execute(partial(self.propose, kind, settle))
+
+    return write
 
 
 class UserServicer:
@@ -45,31 +90,12 @@ class UserServicer:
         self._passwords: Final = Passwords()
         self._logins: Final = Logins(self._passwords)
 
-    async def Create(self, request: pb.CreateUserRequest, context: object) -> pb.User:
-        """Create one user."""
-        return await self._write_one(pb.CreateUsers, request)
-
-    async def CreateBatch(self, request: pb.CreateUsersRequest, context: object) -> BatchReply:
-        """Create many users in one proposal a shard."""
-        return await self._write_each(pb.CreateUsers, request)
-
-    async def Put(self, request: pb.CreateUserRequest, context: object) -> pb.User:
-        """Create or replace one user."""
-        return await self._write_one(pb.PutUsers, request)
-
-    async def PutBatch(self, request: pb.CreateUsersRequest, context: object) -> BatchReply:
-        """Create or replace many users in one proposal a shard."""
-        return await self._write_each(pb.PutUsers, request)
-
-    async def Update(self, request: pb.UpdateUserRequest, context: object) -> pb.User:
-        """Change the given fields of one user."""
-        check_change(request)
-        return pb.User.FromString(only_reply(await self._change([request])))
-
-    async def UpdateBatch(self, request: pb.UpdateUsersRequest, context: object) -> BatchReply:
-        """Change many users in one proposal a shard."""
-        _check_count(len(request.users))
-        return await split_invalid("users", request.users, check_change).execute(self._change)
+    Create = _one(pb.CreateUsers, check_creation, _new)
+    CreateBatch = _each(pb.CreateUsers, check_creation, _new)
+    Put = _one(pb.PutUsers, check_creation, _new)
+    PutBatch = _each(pb.PutUsers, check_creation, _new)
+    Update = _one(pb.UpdateUsers, check_change, _changed)
+    UpdateBatch = _each(pb.UpdateUsers, check_change, _changed)
 
     async def Authenticate(
         self, request: pb.AuthenticateRequest, context: object
@@ -122,43 +148,12 @@ class UserServicer:
             self._node.count(LOGINS.name, count, result=result)
         return reply
 
-    async def _write_one(self, kind: _New, request: pb.CreateUserRequest) -> pb.User:
-        check_creation(request)
-        return pb.User.FromString(only_reply(await self._write(kind, [request])))
-
-    async def _write_each(self, kind: _New, request: pb.CreateUsersRequest) -> BatchReply:
-        _check_count(len(request.users))
-        checked = split_invalid("users", request.users, check_creation)
-        return await checked.execute(partial(self._write, kind))
-
-    async def _write(self, kind: _New, requests: Iterable[pb.CreateUserRequest]) -> BatchReply:
-        users = await gather(*map(self._new, requests))
-        return await self._node.propose(kind(users=users), BatchReply)
-
-    async def _change(self, requests: Iterable[pb.UpdateUserRequest]) -> BatchReply:
-        changes = await gather(*map(self._changed, requests))
-        return await self._node.propose(pb.UpdateUsers(users=changes), BatchReply)
-
-    async def _new(self, request: pb.CreateUserRequest) -> pb.NewUser:
-        user = pb.User(
-            tenant=request.tenant,
-            name=request.name,
-            description=request.description,
-            superuser=request.superuser,
-        )
-        credential = await self._passwords.credential_of(request.password)
-        return pb.NewUser(user=user, credential=credential)
-
-    async def _changed(self, request: pb.UpdateUserRequest) -> pb.UserChange:
-        change = pb.UserChange(tenant=request.tenant, name=request.name)
-        if request.HasField("description"):
-            change.description = request.description
-        if request.HasField("superuser"):
-            change.superuser = request.superuser
-        if request.HasField("password"):
-            credential = await self._passwords.credential_of(request.password)
-            change.credential.CopyFrom(credential)
-        return change
+    async def propose(
+        self, kind: Any, settle: Callable[..., Any], requests: Iterable[Any]
+    ) -> BatchReply:
+        """Propose a command with the items that `settle` makes of requests."""
+        items = await gather(*(settle(self._passwords, each) for each in requests))
+        return await self._node.propose(kind(users=items), BatchReply)
 
 
 def _host(context: object) -> str:
@@ -171,8 +166,3 @@ def _result(verdict: bool | Rejected) -> str:
     if isinstance(verdict, Rejected):
         return "refused"
     return "right" if verdict else "wrong"
-
-
-def _check_count(count: int) -> None:
-    if count > MOST_USERS:
-        raise Invalid("users", f"must be at most {MOST_USERS}, not {count}: passwords are hashed")

@@ -59,17 +59,11 @@ def expire(txn: Txn, command: pb.ExpireMembers) -> BatchReply:
     return BatchReply(items=len(command.keys))
 
 
-def wipe_write_permission(txn: Txn, name: str) -> pb.WritePermission:
-    """Revoke the write permission of a broker, until it is restored or registers anew."""
-    return _permit(txn, name, wiped=True)
+def permit(txn: Txn, name: str, *, wiped: bool) -> pb.WritePermission:
+    """Revoke the write permission of a broker, or restore it, as its topics define it.
 
-
-def add_write_permission(txn: Txn, name: str) -> pb.WritePermission:
-    """Restore the write permission of a broker, as its topics define it."""
-    return _permit(txn, name, wiped=False)
-
-
-def _permit(txn: Txn, name: str, *, wiped: bool) -> pb.WritePermission:
+    A broker that registers anew has it again, too.
+    """
     broker = find_broker(txn, name)
     if broker is None:
         return pb.WritePermission()

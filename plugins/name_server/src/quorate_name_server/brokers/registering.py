@@ -3,7 +3,7 @@
 from itertools import islice
 from typing import Final
 
-from quorate.plugin import Rejected, Txn
+from quorate.plugin import Rejected, Txn, keys
 
 from quorate_name_server.brokers.rows import (
     HEARTBEAT_TIMEOUT_MS,
@@ -20,8 +20,6 @@ from quorate_name_server.families import (
     DEPARTED,
     LIVENESS,
     REGISTRATIONS,
-    address_key,
-    broker_key,
     member_key,
 )
 from quorate_name_server.topics.apply import drop_topics, put_mappings, put_queues, topics_of
@@ -75,12 +73,16 @@ def register(txn: Txn, registration: pb.Registration) -> pb.Registered:
     if known is not None:
         broker.members.remove(known)
     else:
-        txn.put(ADDRESSES, address_key(registration.address), registration.name.encode())
+        txn.put(ADDRESSES, keys.pack(registration.address), registration.name.encode())
     broker.members.append(member)
     broker.members.sort(key=lambda each: each.id)
     broker.zone = registration.zone
     broker.enable_acting_master = registration.enable_acting_master
-    written = _put_topics(txn, registration, broker, before is None, first=first, stood=stood)
+    if before is None and _departed(txn, broker.name):
+        # It registered again before its former topics were deleted.
+        drop_topics(txn, broker.name, list(topics_of(txn, broker.name)))
+        txn.delete(DEPARTED, keys.pack(broker.name))
+    written = _put_topics(txn, registration, broker, first=first, stood=stood)
     changed = put_broker(txn, broker, before) or written
     prolong(txn, broker.name, member, registration.received_ms_ago)
     answer = answer_of(broker, member.address, member.id)
@@ -146,7 +148,7 @@ def _check(
 
 
 def _departed(txn: Txn, name: str) -> bool:
-    return txn.get(DEPARTED, broker_key(name)) is not None
+    return txn.get(DEPARTED, keys.pack(name)) is not None
 
 
 def _outdated(txn: Txn, registration: pb.Registration, known: rows.Member) -> bool:
@@ -165,18 +167,8 @@ def _order(version: rows.DataVersion) -> tuple[int, int, int]:
 
 
 def _put_topics(
-    txn: Txn,
-    registration: pb.Registration,
-    broker: rows.Broker,
-    new: bool,
-    *,
-    first: bool,
-    stood: bool,
+    txn: Txn, registration: pb.Registration, broker: rows.Broker, *, first: bool, stood: bool
 ) -> bool:
-    if new and _departed(txn, broker.name):
-        # It registered again before its former topics were deleted.
-        drop_topics(txn, broker.name, list(topics_of(txn, broker.name)))
-        txn.delete(DEPARTED, broker_key(broker.name))
     if not speaks_for(registration, broker):
         return False
     if registration.drops_absent_topics and not registration.mappings:

@@ -2,15 +2,13 @@
 
 from typing import Final, Literal
 
-from quorate.plugin import Reader, Txn
+from quorate.plugin import Reader, Txn, keys
 
 from quorate_name_server.families import (
     ADDRESSES,
     BROKERS,
     DEPARTED,
     LIVENESS,
-    address_key,
-    broker_key,
     member_key,
 )
 from quorate_name_server.v1 import rows_pb2 as rows
@@ -22,13 +20,13 @@ HEARTBEAT_TIMEOUT_MS: Final = 120_000
 
 def find_broker(reader: Reader, name: str) -> rows.Broker | None:
     """Return a broker, or None."""
-    stored = reader.get(BROKERS, broker_key(name))
+    stored = reader.get(BROKERS, keys.pack(name))
     return None if stored is None else rows.Broker.FromString(stored)
 
 
 def broker_at(reader: Reader, address: str) -> str:
     """Return the name of the broker with a member at an address; empty if there is none."""
-    return (reader.get(ADDRESSES, address_key(address)) or b"").decode()
+    return (reader.get(ADDRESSES, keys.pack(address)) or b"").decode()
 
 
 def member_of(
@@ -49,7 +47,7 @@ def put_broker(txn: Txn, broker: rows.Broker, before: bytes | None = None) -> bo
     value = broker.SerializeToString(deterministic=True)
     if value == before:
         return False
-    txn.put(BROKERS, broker_key(broker.name), value)
+    txn.put(BROKERS, keys.pack(broker.name), value)
     return True
 
 
@@ -65,7 +63,7 @@ def prolong(txn: Txn, name: str, member: rows.Member, received_ms_ago: int = 0) 
 def forget(txn: Txn, broker: rows.Broker, member: rows.Member) -> None:
     """Remove a member from a broker, without writing the broker's row."""
     txn.schedule(LIVENESS, member_key(broker.name, member.registration), None)
-    txn.delete(ADDRESSES, address_key(member.address))
+    txn.delete(ADDRESSES, keys.pack(member.address))
     broker.members.remove(member)
 
 
@@ -78,5 +76,5 @@ def remove_member(txn: Txn, broker: rows.Broker, member: rows.Member) -> None:
     if broker.members:
         put_broker(txn, broker)
         return
-    txn.delete(BROKERS, broker_key(broker.name))
-    txn.put(DEPARTED, broker_key(broker.name), b"")
+    txn.delete(BROKERS, keys.pack(broker.name))
+    txn.put(DEPARTED, keys.pack(broker.name), b"")

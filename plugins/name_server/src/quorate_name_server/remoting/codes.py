@@ -1,20 +1,23 @@
-"""The codes of requests to a name server, with their handlers."""
+"""The codes of requests to a name server and to a controller, with their handlers."""
 
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, TypeVar
 
-from quorate_name_server.remoting import changes, lookups, registering
+from quorate_name_server.remoting import changes, lookups, registering, replicas
+from quorate_name_server.remoting.controller import Controller
 from quorate_name_server.remoting.door import Door
 from quorate_name_server.remoting.headers import Request, Response
 
 if TYPE_CHECKING:
     from quorate_name_server.remoting.connection import Connection
 
-Handle = Callable[[Door, "Connection", Request], Response | Awaitable[Response]]
+T = TypeVar("T")
 
-CODES: Final[Mapping[int, Handle]] = {
+Handle = Callable[[T, "Connection", Request], Response | Awaitable[Response]]
+
+CODES: Final[Mapping[int, Handle[Door]]] = {
     100: changes.put_setting,
     101: changes.get_setting,
     102: changes.delete_setting,
@@ -38,4 +41,20 @@ CODES: Final[Mapping[int, Handle]] = {
     327: changes.add_write_permission,
     901: lookups.member_group,
     904: registering.heartbeat,
+}
+
+#: 904 has another meaning than for a name server.
+CONTROLLER_CODES: Final[Mapping[int, Handle[Controller]]] = {
+    904: replicas.heartbeat,
+    1001: replicas.alter_in_sync,
+    1002: replicas.elect,
+    1003: replicas.register,
+    1004: replicas.replica_info,
+    1005: replicas.metadata,
+    1006: replicas.in_sync_data,
+    1009: changes.update_properties,
+    1010: changes.get_properties,
+    1011: replicas.clean,
+    1012: replicas.next_id,
+    1013: replicas.apply_id,
 }

@@ -11,14 +11,12 @@ from quorate.plugin import NodeApi
 from quorate.plugin.singles import only_reply
 from quorate.v1.batch_pb2 import BatchReply
 
-from quorate_name_server.config import NameServerConfig
-from quorate_name_server.remoting import settings
 from quorate_name_server.remoting.door import RefusedError, refuses
 from quorate_name_server.remoting.headers import Response
+from quorate_name_server.remoting.settings import OF_CONTROLLER, Settings
 from quorate_name_server.replication import apply, electing
 from quorate_name_server.replication.known import KnownReplicas
 from quorate_name_server.replication.rows import UNKNOWN_REPLICA
-from quorate_name_server.routes.known import KnownRoutes
 from quorate_name_server.v1 import replica_sets_pb2 as pb
 
 if TYPE_CHECKING:
@@ -65,15 +63,10 @@ _LONGEST_REMARK: Final = 500
 class Controller:
     """Passes the requests to a controller on to the domain."""
 
-    def __init__(self, node: NodeApi, config: NameServerConfig) -> None:
+    def __init__(self, node: NodeApi) -> None:
         self.node: Final = node
         self.known: Final = node.cache(KnownReplicas)
-        self.settings: Final = settings.Settings(
-            node.cache(KnownRoutes),
-            settings.OF_CONTROLLER,
-            config.remoting_host,
-            config.controller_port,
-        )
+        self.settings: Final = Settings(node, OF_CONTROLLER)
         #: The connection of the last heartbeat of a replica, by broker and address.
         self.connections: Final[dict[tuple[str, str], Connection]] = {}
 

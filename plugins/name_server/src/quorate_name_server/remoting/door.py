@@ -6,7 +6,7 @@ import asyncio
 import logging
 import socket
 from collections import Counter
-from collections.abc import Callable, Hashable
+from collections.abc import Awaitable, Callable, Hashable
 from contextlib import suppress
 from typing import TYPE_CHECKING, Final, TypeVar
 
@@ -18,7 +18,7 @@ from quorate.v1.batch_pb2 import BatchReply
 from quorate_name_server.brokers.confirming import may_be_retried
 from quorate_name_server.brokers.rows import member_of
 from quorate_name_server.config import NameServerConfig
-from quorate_name_server.remoting.headers import Response
+from quorate_name_server.remoting.headers import Request, Response
 from quorate_name_server.remoting.settings import OF_NAME_SERVER, Settings
 from quorate_name_server.routes.known import KnownRoutes
 from quorate_name_server.service import NameService
@@ -53,13 +53,12 @@ class RefusedError(Exception):
 class Door:
     """Passes RocketMQ's requests on to the domain."""
 
-    def __init__(self, node: NodeApi, config: NameServerConfig) -> None:
+    def __init__(self, node: NodeApi) -> None:
+        config = node.config(NameServerConfig)
         self.node: Final = node
         self.names: Final = NameService(node)
         self.known: Final = node.cache(KnownRoutes)
-        self.settings: Final = Settings(
-            self.known, OF_NAME_SERVER, config.remoting_host, config.remoting_port
-        )
+        self.settings: Final = Settings(node, OF_NAME_SERVER)
         #: The name of this door in the rows of members.
         self.name: Final = f"{socket.gethostname()}:{config.remoting_port}"
         self._available: Final = config.reads == "available"
@@ -120,7 +119,7 @@ class Door:
             del self.connections[key]
             name, address = key
             self.known.unconfirmed.forget(name, address)
-            ended = _host(address) == connection.host and await refuses(address)
+            ended = address.rpartition(":")[0] == connection.host and await refuses(address)
             member = member_of(self.known.brokers.get(name), "address", address)
             leaving = pb.Unregistration(
                 name=name,
@@ -139,6 +138,10 @@ class Door:
         except Exception as error:  # noqa: BLE001 - no caller waits for the outcome
             if not may_be_retried(error):
                 _log.warning("RocketMQ door: %s stays registered: %s", leaving.address, error)
+
+
+#: Answers a request to a name server.
+Handle = Callable[[Door, "Connection", Request], Awaitable[Response]]
 
 
 async def refuses(address: str) -> bool:
@@ -162,7 +165,3 @@ async def refuses(address: str) -> bool:
         return True
     except (OSError, TimeoutError, ValueError):
         return False
-
-
-def _host(address: str) -> str:
-    return address.rpartition(":")[0]

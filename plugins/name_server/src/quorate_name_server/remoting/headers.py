@@ -11,6 +11,10 @@ from typing import Any, Final
 
 from quorate_name_server.remoting.frames import Frame, MalformedError, frame
 
+#: Codes of answers that many requests have.
+SYSTEM_ERROR: Final = 1
+NO_PERMISSION: Final = 16
+
 _JSON: Final = 0
 _BINARY: Final = 1
 _RESPONSE: Final = 1
@@ -23,6 +27,7 @@ _FIXED: Final = Struct(">hBhii")
 _LENGTH: Final = Struct(">i")
 _KEY_LENGTH: Final = Struct(">h")
 _INT: Final = range(-(1 << 31), 1 << 31)
+_LONG: Final = range(-(1 << 63), 1 << 63)
 
 Fields = Mapping[str, str | None]
 
@@ -39,6 +44,23 @@ class Request:
     version: int = 0
     fields: Fields = field(default_factory=dict)
     body: bytes = b""
+
+    def text(self, name: str) -> str:
+        """Return a text field; empty if it is missing."""
+        return self.fields.get(name) or ""
+
+    def number(self, name: str) -> int | None:
+        """Return a numeric field; as in Java, None if it is missing or of another type."""
+        try:
+            value = int(self.text(name))
+        except ValueError:
+            return None
+        return value if value in _LONG else None
+
+    def boolean(self, name: str) -> bool | None:
+        """Return a boolean field, or None if it is missing."""
+        value = self.fields.get(name)
+        return None if value is None else value.lower() == "true"
 
     @property
     def one_way(self) -> bool:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping
+from functools import partial
 from json.encoder import encode_basestring, encode_basestring_ascii
 from typing import Any, Final
 
@@ -16,14 +17,18 @@ class BodyError(Exception):
     """A body is invalid."""
 
 
-def loads(body: bytes | str) -> Any:
-    """Read JSON with optionally unquoted numeric keys; raises `BodyError`."""
+def loads(body: bytes | str, *, strict: bool = True) -> Any:
+    """Read JSON with optionally unquoted numeric keys; raises `BodyError`.
+
+    Unless `strict`, strings may have control characters.
+    """
+    read = partial(json.loads, parse_constant=_refuse, strict=strict)
     try:
         text = body if isinstance(body, str) else body.decode()
         try:
-            return json.loads(text, parse_constant=_refuse)
+            return read(text)
         except json.JSONDecodeError:
-            return json.loads(_BARE.sub(_quoted, text), parse_constant=_refuse)
+            return read(_BARE.sub(_quoted, text))
     except (ValueError, RecursionError) as error:
         raise BodyError(f"not JSON: {error}"[:200]) from None
 

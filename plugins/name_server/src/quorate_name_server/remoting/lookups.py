@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable
 from typing import TYPE_CHECKING, Any, Final
 
 from quorate_name_server.brokers.rows import clusters_of
-from quorate_name_server.remoting.door import Door, RefusedError
-from quorate_name_server.remoting.fields import flag, text
-from quorate_name_server.remoting.headers import Request, Response
+from quorate_name_server.remoting.door import Door, Handle, RefusedError
+from quorate_name_server.remoting.headers import SYSTEM_ERROR, Request, Response
 from quorate_name_server.remoting.java_json import dumps, dumps_standard
 from quorate_name_server.remoting.shapes import addresses, cluster_info, route_data
 from quorate_name_server.v1 import service_pb2 as answers
@@ -17,9 +16,6 @@ from quorate_name_server.v1 import service_pb2 as answers
 if TYPE_CHECKING:
     from quorate_name_server.remoting.connection import Connection
 
-Handle = Callable[[Door, "Connection", Request], Awaitable[Response]]
-
-_SYSTEM_ERROR: Final = 1
 _TOPIC_NOT_EXIST: Final = 17
 #: The first release that reads standard JSON: 4.9.4.
 _STANDARD_SINCE: Final = 401
@@ -34,11 +30,10 @@ _UNIT_SUBSCRIPTION: Final = 2
 
 def route(door: Door, _: Connection, request: Request) -> Response | Awaitable[Response]:
     """Answer with the route of a topic."""
-    fields = request.fields
-    topic = fields.get("topic") or "null"
-    zone = fields.get("__ZONE_NAME") if flag(fields, "__ZONE_MODE") else None
+    topic = request.text("topic") or "null"
+    zone = request.text("__ZONE_NAME") if request.boolean("__ZONE_MODE") else None
     standard = not zone and (
-        request.version >= _STANDARD_SINCE or bool(flag(fields, "acceptStandardJsonOnly"))
+        request.version >= _STANDARD_SINCE or bool(request.boolean("acceptStandardJsonOnly"))
     )
     if not door.at_hand:
         return _read_route(door, topic, zone, standard=standard)
@@ -87,11 +82,11 @@ async def _read_clusters(door: Door) -> Response:
 
 async def member_group(door: Door, _: Connection, request: Request) -> Response:
     """Answer with the addresses of a broker's members."""
-    name = text(request.fields, "brokerName")
+    name = request.text("brokerName")
     group = {
         "brokerAddrs": addresses(await door.broker(name)),
         "brokerName": name,
-        "cluster": text(request.fields, "clusterName"),
+        "cluster": request.text("clusterName"),
     }
     return Response(body=dumps({"brokerMemberGroup": group}))
 
@@ -119,7 +114,7 @@ subscription_topics_of_no_unit: Final = _listing(
 async def topics_of_cluster(door: Door, _: Connection, request: Request) -> Response:
     """List the topics with queues on brokers of a cluster."""
     _check_enabled(door, "enableTopicList")
-    cluster = text(request.fields, "cluster")
+    cluster = request.text("cluster")
     if not cluster:
         return Response(body=dumps({"topicList": []}))
     return await _topics(door, answers.ListTopicsRequest(cluster=cluster))
@@ -140,7 +135,7 @@ async def system_topics(door: Door, _: Connection, request: Request) -> Response
 
 def _check_enabled(door: Door, setting: str) -> None:
     if not door.settings.on(setting):
-        raise RefusedError(Response(_SYSTEM_ERROR, "disable"))
+        raise RefusedError(Response(SYSTEM_ERROR, "disable"))
 
 
 async def _topics(door: Door, request: answers.ListTopicsRequest) -> Response:

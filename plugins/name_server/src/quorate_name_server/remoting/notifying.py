@@ -41,19 +41,11 @@ async def notify_forever(door: Door) -> None:
                 broker = rows.Broker.FromString(event.value)
                 known[event.key] = broker
                 if before is not None and door.settings.on("notifyMinBrokerIdChanged"):
-                    await _notify(before, broker)
+                    sending = notifications(before, broker)
+                    await asyncio.gather(*(send(to, _MIN_ID_CHANGED, what) for to, what in sending))
         except Exception as error:  # noqa: BLE001 - a later attempt may succeed
             _log.warning("the watch of brokers failed, reopening it: %s", error)
         await asyncio.sleep(_RETRY_S)
-
-
-async def _notify(before: rows.Broker, broker: rows.Broker) -> None:
-    await asyncio.gather(
-        *(
-            send(address, _MIN_ID_CHANGED, fields)
-            for address, fields in notifications(before, broker)
-        )
-    )
 
 
 def notifications(before: rows.Broker, broker: rows.Broker) -> Iterator[tuple[str, dict[str, str]]]:

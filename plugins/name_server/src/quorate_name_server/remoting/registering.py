@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 import zlib
-from collections.abc import Mapping
 from dataclasses import dataclass
 from hashlib import blake2b
 from typing import TYPE_CHECKING, Final
@@ -20,8 +19,7 @@ from quorate_name_server.brokers.registering import (
 from quorate_name_server.brokers.rows import member_of
 from quorate_name_server.remoting import register_body, shapes
 from quorate_name_server.remoting.door import Door, RefusedError
-from quorate_name_server.remoting.fields import flag, number, text
-from quorate_name_server.remoting.headers import Request, Response
+from quorate_name_server.remoting.headers import SYSTEM_ERROR, Request, Response
 from quorate_name_server.remoting.java_json import BodyError, dumps, loads
 from quorate_name_server.routes.making import ORDER_TOPICS
 from quorate_name_server.v1 import commands_pb2 as pb, rows_pb2 as rows
@@ -29,7 +27,6 @@ from quorate_name_server.v1 import commands_pb2 as pb, rows_pb2 as rows
 if TYPE_CHECKING:
     from quorate_name_server.remoting.connection import Connection
 
-_SYSTEM_ERROR: Final = 1
 #: The most members registered over one connection: each is examined when it closes.
 MOST_MEMBERS: Final = 1_000
 #: The bits of a CRC-32 that fit Java's signed integers.
@@ -59,7 +56,7 @@ async def register(door: Door, connection: Connection, request: Request) -> Resp
     held = connection.registrations
     if member not in held and len(held) >= MOST_MEMBERS:
         remark = f"{MOST_MEMBERS:,} members have registered over this connection; open another one"
-        raise RefusedError(Response(_SYSTEM_ERROR, remark))
+        raise RefusedError(Response(SYSTEM_ERROR, remark))
     digest = _digest(request)
     door.registering[member] += 1
     try:
@@ -73,7 +70,7 @@ async def register(door: Door, connection: Connection, request: Request) -> Resp
             # The stock name server answers the member with the older state as if it registered.
             return Response(fields={})
         if refusal.code == TABLE_INCOMPLETE:
-            raise RefusedError(Response(_SYSTEM_ERROR, "register broker failed")) from None
+            raise RefusedError(Response(SYSTEM_ERROR, "register broker failed")) from None
         raise
     finally:
         door.registering[member] -= 1
@@ -120,15 +117,8 @@ def _remember(door: Door, connection: Connection, said: pb.Registration, digest:
     """Remember a registration that changed nothing."""
     member = (said.name, said.address)
     connection.renewed.pop(member, None)
-    if door.known.stands(said):
-        renewal = pb.Registration(
-            cluster=said.cluster,
-            name=said.name,
-            id=said.id,
-            address=said.address,
-            data_version=said.data_version,
-            unchanged=True,
-        )
+    renewal = door.known.renewal(said)
+    if renewal is not None:
         connection.renewed[member] = Renewed(digest, door.known.brokers[said.name], renewal)
 
 
@@ -142,9 +132,7 @@ def _digest(request: Request) -> bytes:
 
 async def unregister(door: Door, _: Connection, request: Request) -> Response:
     """Remove a member of a broker."""
-    leaving = pb.Unregistration(
-        name=text(request.fields, "brokerName"), address=text(request.fields, "brokerAddr")
-    )
+    leaving = pb.Unregistration(name=request.text("brokerName"), address=request.text("brokerAddr"))
     only_reply(await door.names.Unregister(pb.UnregisterBrokers(brokers=[leaving]), None))
     door.forget((leaving.name, leaving.address))
     return Response()
@@ -152,19 +140,18 @@ async def unregister(door: Door, _: Connection, request: Request) -> Response:
 
 async def heartbeat(door: Door, _: Connection, request: Request) -> Response:
     """Extend the life of a member; an unregistered member gets no error."""
-    await _prolong(door, request.fields)
+    await _prolong(door, request)
     return Response()
 
 
 async def query_data_version(door: Door, _: Connection, request: Request) -> Response:
     """Answer whether the topics of a member have changed; this counts as a heartbeat, too."""
-    fields = request.fields
-    broker = await door.broker(text(fields, "brokerName"))
-    member = member_of(broker, "address", text(fields, "brokerAddr"))
+    broker = await door.broker(request.text("brokerName"))
+    member = member_of(broker, "address", request.text("brokerAddr"))
     asked = register_body.data_version(loads(request.body)) if request.body else None
     if member is None:
         return Response(fields={"changed": "true"})
-    await _prolong(door, fields)
+    await _prolong(door, request)
     changed = asked != member.data_version
     return Response(
         fields={"changed": str(changed).lower()},
@@ -173,34 +160,33 @@ async def query_data_version(door: Door, _: Connection, request: Request) -> Res
 
 
 def _from_header(door: Door, request: Request) -> pb.Registration:
-    fields = request.fields
-    expected = number(fields, "bodyCrc32") or 0
+    expected = request.number("bodyCrc32") or 0
     if expected and zlib.crc32(request.body) & _CRC_BITS != expected:
-        raise RefusedError(Response(_SYSTEM_ERROR, "crc32 not match"))
-    member_id = number(fields, "brokerId")
+        raise RefusedError(Response(SYSTEM_ERROR, "crc32 not match"))
+    member_id = request.number("brokerId")
     if member_id is None:
         raise BodyError("brokerId is missing or not a number")
-    timeout_ms = number(fields, "heartbeatTimeoutMillis") or 0
+    timeout_ms = request.number("heartbeatTimeoutMillis") or 0
     try:
         said = pb.Registration(
-            cluster=text(fields, "clusterName"),
-            name=text(fields, "brokerName"),
+            cluster=request.text("clusterName"),
+            name=request.text("brokerName"),
             id=member_id,
-            address=text(fields, "brokerAddr"),
-            ha_address=text(fields, "haServerAddr"),
-            zone=text(fields, "__ZONE_NAME"),
+            address=request.text("brokerAddr"),
+            ha_address=request.text("haServerAddr"),
+            zone=request.text("__ZONE_NAME"),
             heartbeat_timeout_ms=max(timeout_ms, 0),
             drops_absent_topics=door.settings.on("deleteTopicWithBrokerRegistration"),
             door=door.name,
         )
     except ValueError as error:
         raise BodyError(f"the fields of the header are not a registration: {error}") from None
-    acting = flag(fields, "enableActingMaster")
+    acting = request.boolean("enableActingMaster")
     if acting is not None:
         said.enable_acting_master = acting
     return said
 
 
-async def _prolong(door: Door, fields: Mapping[str, str | None]) -> None:
-    beat = pb.Heartbeat(name=text(fields, "brokerName"), address=text(fields, "brokerAddr"))
+async def _prolong(door: Door, request: Request) -> None:
+    beat = pb.Heartbeat(name=request.text("brokerName"), address=request.text("brokerAddr"))
     await door.names.Heartbeat(pb.SendHeartbeats(brokers=[beat]), None)

@@ -9,7 +9,6 @@ from google.protobuf.message import Message
 from quorate_name_server.remoting import controller as codes
 from quorate_name_server.remoting.controller import Controller
 from quorate_name_server.remoting.door import RefusedError
-from quorate_name_server.remoting.fields import flag, number, text
 from quorate_name_server.remoting.headers import Request, Response
 from quorate_name_server.remoting.java_json import BodyError, dumps, loads
 from quorate_name_server.replication.electing import NO_CANDIDATE
@@ -46,7 +45,7 @@ def metadata(controller: Controller, connection: Connection, _: Request) -> Resp
 
 def next_id(controller: Controller, _: Connection, request: Request) -> Response:
     """Answer with the id that a new replica should apply for."""
-    replicas = controller.replicas(text(request.fields, "brokerName"))
+    replicas = controller.replicas(request.text("brokerName"))
     following = 1 if replicas is None else replicas.next_id
     return Response(fields={**_names(request), "nextBrokerId": str(following)})
 
@@ -55,10 +54,10 @@ async def apply_id(controller: Controller, _: Connection, request: Request) -> R
     """Assign an id to a replica."""
     wanted = _message(
         pb.ReplicaId,
-        name=text(request.fields, "brokerName"),
-        cluster=text(request.fields, "clusterName"),
+        name=request.text("brokerName"),
+        cluster=request.text("clusterName"),
         id=_number(request, "appliedBrokerId"),
-        check_code=text(request.fields, "registerCheckCode"),
+        check_code=request.text("registerCheckCode"),
     )
     await controller.propose(pb.ApplyReplicaIds(replicas=[wanted]))
     return Response(fields=_names(request))
@@ -68,9 +67,9 @@ async def register(controller: Controller, _: Connection, request: Request) -> R
     """Record the address of a replica, and answer with its master, if any."""
     said = _message(
         pb.ReplicaAddress,
-        name=text(request.fields, "brokerName"),
+        name=request.text("brokerName"),
         id=_number(request, "brokerId"),
-        address=text(request.fields, "brokerAddress"),
+        address=request.text("brokerAddress"),
     )
     reply = await controller.propose(pb.RegisterReplicas(replicas=[said]))
     replicas = pb.ReplicaSet.FromString(reply)
@@ -83,38 +82,37 @@ async def register(controller: Controller, _: Connection, request: Request) -> R
 
 async def heartbeat(controller: Controller, connection: Connection, request: Request) -> Response:
     """Extend the life of a replica; a recently extended one needs no proposal."""
-    fields = request.fields
-    replica = number(fields, "brokerId")
+    replica = request.number("brokerId")
     if replica is None:
         raise RefusedError(Response(codes.INVALID_REQUEST, "Heart beat with empty brokerId"))
     state = _message(
         pb.ReplicaState,
-        epoch=_or(number(fields, "epoch"), -1),
-        max_offset=_or(number(fields, "maxOffset"), -1),
-        priority=_or(number(fields, "electionPriority"), LARGEST_NUMBER),
+        epoch=_or(request.number("epoch"), -1),
+        max_offset=_or(request.number("maxOffset"), -1),
+        priority=_or(request.number("electionPriority"), LARGEST_NUMBER),
     )
     beat = _message(
         pb.ReplicaHeartbeat,
-        name=text(fields, "brokerName"),
+        name=request.text("brokerName"),
         id=replica,
-        timeout_ms=max(number(fields, "heartbeatTimeoutMills") or 0, 0),
+        timeout_ms=max(request.number("heartbeatTimeoutMills") or 0, 0),
         state=state,
     )
     if not controller.known.is_fresh(beat):
         await controller.propose(pb.SendReplicaHeartbeats(replicas=[beat]))
         controller.known.prolonged(beat)
-    controller.hear(connection, beat.name, beat.id, text(fields, "brokerAddr"))
+    controller.hear(connection, beat.name, beat.id, request.text("brokerAddr"))
     return Response(remark="Heart beat success")
 
 
 async def elect(controller: Controller, _: Connection, request: Request) -> Response:
     """Elect a master if there is none, or if another one is designated."""
-    asking = max(number(request.fields, "brokerId") or 0, 0)
+    asking = max(request.number("brokerId") or 0, 0)
     election = _message(
         pb.Election,
-        name=text(request.fields, "brokerName"),
+        name=request.text("brokerName"),
         id=asking,
-        designated=bool(flag(request.fields, "designateElect")),
+        designated=bool(request.boolean("designateElect")),
         unclean=controller.settings.on("enableElectUncleanMaster"),
     )
     own = {} if asking else {NO_CANDIDATE: codes.NO_MASTER}
@@ -143,7 +141,7 @@ async def alter_in_sync(controller: Controller, _: Connection, request: Request)
         raise BodyError(f"the body is not a set of replicas: {error}"[:200]) from None
     altered = _message(
         pb.InSyncSet,
-        name=text(request.fields, "brokerName"),
+        name=request.text("brokerName"),
         master=_number(request, "masterBrokerId"),
         master_epoch=_number(request, "masterEpoch"),
         in_sync=wanted,
@@ -162,7 +160,7 @@ async def alter_in_sync(controller: Controller, _: Connection, request: Request)
 
 def replica_info(controller: Controller, _: Connection, request: Request) -> Response:
     """Answer with the master of a broker and its replicas in sync."""
-    name = text(request.fields, "brokerName")
+    name = request.text("brokerName")
     replicas = controller.replicas(name)
     if replicas is None:
         raise RefusedError(Response(codes.NO_METADATA, f"broker {name} has no replicas"))
@@ -183,7 +181,7 @@ def in_sync_data(controller: Controller, _: Connection, request: Request) -> Res
 
 async def clean(controller: Controller, _: Connection, request: Request) -> Response:
     """Remove replicas."""
-    said = text(request.fields, "brokerControllerIdsToClean")
+    said = request.text("brokerControllerIdsToClean")
     try:
         ids = [int(each) for each in said.split(";") if each]
     except ValueError:
@@ -192,9 +190,9 @@ async def clean(controller: Controller, _: Connection, request: Request) -> Resp
         ) from None
     cleaning = _message(
         pb.ReplicaCleaning,
-        name=text(request.fields, "brokerName"),
+        name=request.text("brokerName"),
         ids=ids,
-        living=bool(flag(request.fields, "isCleanLivingBroker")),
+        living=bool(request.boolean("isCleanLivingBroker")),
     )
     own = {UNKNOWN_REPLICA: codes.INVALID_CLEANING}
     await controller.propose(pb.CleanReplicas(sets=[cleaning]), own)
@@ -243,11 +241,11 @@ def _replicas_info(replicas: pb.ReplicaSet) -> dict[str, Any]:
 
 
 def _names(request: Request) -> dict[str, str]:
-    return {name: text(request.fields, name) for name in ("clusterName", "brokerName")}
+    return {name: request.text(name) for name in ("clusterName", "brokerName")}
 
 
 def _number(request: Request, name: str) -> int:
-    value = number(request.fields, name)
+    value = request.number(name)
     if value is None:
         raise BodyError(f"{name} is missing or not a number")
     return value

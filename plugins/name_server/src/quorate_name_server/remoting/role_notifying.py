@@ -10,12 +10,11 @@ from quorate.plugin.batches import in_parts
 
 from quorate_name_server.config import NameServerConfig
 from quorate_name_server.families import GROUP
-from quorate_name_server.remoting import settings
 from quorate_name_server.remoting.notifying import send
 from quorate_name_server.remoting.replicas import in_sync, master_fields
+from quorate_name_server.remoting.settings import OF_CONTROLLER, Settings
 from quorate_name_server.replication.known import KnownReplicas
 from quorate_name_server.replication.rows import SETS
-from quorate_name_server.routes.known import KnownRoutes
 from quorate_name_server.v1 import replica_sets_pb2 as pb
 
 _ROLE_CHANGED: Final = 1008
@@ -30,16 +29,9 @@ async def notify(node: NodeApi, _: ShardRef) -> None:
 
     A new leader notifies all of them; a replica ignores a change that it already knows.
     """
-    config = node.config(NameServerConfig)
-    if not config.controller_port:
+    if not node.config(NameServerConfig).controller_port:
         return
-    properties = settings.Settings(
-        node.cache(KnownRoutes),
-        settings.OF_CONTROLLER,
-        config.remoting_host,
-        config.controller_port,
-    )
-    if not properties.on("notifyBrokerRoleChanged"):
+    if not Settings(node, OF_CONTROLLER).on("notifyBrokerRoleChanged"):
         return
     known = node.cache(KnownReplicas)
     changed = [

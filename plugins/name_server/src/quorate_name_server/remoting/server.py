@@ -15,13 +15,12 @@ from quorate.plugin import Access, Invalid, NodeApi, Rejected
 
 from quorate_name_server.brokers.confirming import may_be_retried
 from quorate_name_server.config import NameServerConfig
-from quorate_name_server.remoting.codes import CODES
+from quorate_name_server.remoting.codes import CODES, CONTROLLER_CODES
 from quorate_name_server.remoting.connection import Connection
 from quorate_name_server.remoting.controller import Controller
-from quorate_name_server.remoting.controller_codes import CONTROLLER_CODES
 from quorate_name_server.remoting.door import Door, RefusedError
 from quorate_name_server.remoting.frames import MalformedError
-from quorate_name_server.remoting.headers import Request, Response
+from quorate_name_server.remoting.headers import NO_PERMISSION, SYSTEM_ERROR, Request, Response
 from quorate_name_server.remoting.java_json import BodyError
 from quorate_name_server.remoting.notifying import notify_forever
 from quorate_name_server.remoting.tls import Certificates
@@ -53,10 +52,8 @@ class FrameBudget:
 
 _log = logging.getLogger(__name__)
 
-_SYSTEM_ERROR: Final = 1
 _SYSTEM_BUSY: Final = 2
 _NOT_SUPPORTED: Final = 3
-_NO_PERMISSION: Final = 16
 _NOBODY: Final = (
     "this cluster requires authentication, which this protocol lacks: set remoting_user of "
     "[plugins.name_server] to a user with write on name_server, or use the certificate of one"
@@ -100,12 +97,12 @@ class Server:
     def __init__(
         self,
         node: NodeApi,
-        config: NameServerConfig,
         port: int,
         codes: Mapping[int, Handle],
         lose: Callable[[Connection], Coroutine[Any, Any, None]],
         tls: ssl.SSLContext | None = None,
     ) -> None:
+        config = node.config(NameServerConfig)
         self._node: Final = node
         self._tls: Final = tls
         self._config: Final = config
@@ -212,9 +209,9 @@ class Server:
         if handle is None:
             return Response(_NOT_SUPPORTED, f" request type {request.code} not supported")
         if self._node.is_reserved(connection.user):
-            return Response(_NO_PERMISSION, _RESERVED)
+            return Response(NO_PERMISSION, _RESERVED)
         if not self._node.allows(self._config.remoting_user or connection.user, _NEEDED):
-            return Response(_NO_PERMISSION, _NOBODY)
+            return Response(NO_PERMISSION, _NOBODY)
         user = connection.user or self._config.remoting_user
         try:
             with self._node.acting(user, connection.peer):
@@ -257,7 +254,7 @@ class Server:
             return Response(_SYSTEM_BUSY, str(error)[:_LONGEST_REMARK])
         if not (isinstance(error, (BodyError, Invalid, Rejected)) or may_be_retried(error)):
             _log.error("RocketMQ door: request %d failed", request.code, exc_info=error)
-        return Response(_SYSTEM_ERROR, f"{type(error).__name__}: {error}"[:_LONGEST_REMARK])
+        return Response(SYSTEM_ERROR, f"{type(error).__name__}: {error}"[:_LONGEST_REMARK])
 
     async def _close_idle(self) -> None:
         while True:
@@ -279,17 +276,18 @@ async def serving(node: NodeApi) -> AsyncIterator[None]:
         raise UnencryptedError
 
     async with AsyncExitStack() as open_ports:
-        if config.remoting_port:
-            door = Door(node, config)
-            codes = {code: partial(handle, door) for code, handle in CODES.items()}
-            server = Server(node, config, config.remoting_port, codes, door.lose, tls)
+
+        async def serve(port: int, of: Any, handlers: Mapping[int, Callable[..., Any]]) -> Server:
+            codes = {code: partial(handle, of) for code, handle in handlers.items()}
+            server = Server(node, port, codes, of.lose, tls)
             await server.open()
             open_ports.push_async_callback(server.close)
+            return server
+
+        if config.remoting_port:
+            door = Door(node)
+            server = await serve(config.remoting_port, door, CODES)
             server.start(notify_forever(door))
         if config.controller_port:
-            controller = Controller(node, config)
-            own = {code: partial(handle, controller) for code, handle in CONTROLLER_CODES.items()}
-            server = Server(node, config, config.controller_port, own, controller.lose, tls)
-            await server.open()
-            open_ports.push_async_callback(server.close)
+            await serve(config.controller_port, Controller(node), CONTROLLER_CODES)
         yield

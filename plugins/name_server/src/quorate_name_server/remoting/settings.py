@@ -6,6 +6,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
 
+from quorate.plugin import NodeApi
+
+from quorate_name_server.config import NameServerConfig
 from quorate_name_server.routes.known import KnownRoutes
 
 
@@ -17,6 +20,8 @@ class Properties:
     namespace: str
     #: The defaults of the stock server.
     defaults: Mapping[str, str]
+    #: The setting of this node that is the port of the server.
+    port: str
 
 
 #: Properties that no request may change.
@@ -81,17 +86,19 @@ _OF_CONTROLLER: Final[Mapping[str, str]] = {
     "scanInactiveMasterInterval": "5000",
     "scanNotActiveBrokerInterval": "5000",
 }
-OF_NAME_SERVER: Final = Properties("NAMESRV_CONFIG", _OF_NAME_SERVER)
-OF_CONTROLLER: Final = Properties("CONTROLLER_CONFIG", _OF_CONTROLLER)
+OF_NAME_SERVER: Final = Properties("NAMESRV_CONFIG", _OF_NAME_SERVER, "remoting_port")
+OF_CONTROLLER: Final = Properties("CONTROLLER_CONFIG", _OF_CONTROLLER, "controller_port")
 
 
 class Settings:
     """The current properties, equal on all nodes except for the listening address."""
 
-    def __init__(self, known: KnownRoutes, properties: Properties, host: str, port: int) -> None:
-        self._known: Final = known
+    def __init__(self, node: NodeApi, properties: Properties) -> None:
+        config = node.config(NameServerConfig)
+        self._known: Final = node.cache(KnownRoutes)
         self.properties: Final = properties
-        self._own: Final = {"bindAddress": host, "listenPort": str(port)}
+        port = str(getattr(config, properties.port))
+        self._own: Final = {"bindAddress": config.remoting_host, "listenPort": port}
 
     def on(self, name: str) -> bool:
         """Return whether a property is true."""

@@ -1,6 +1,6 @@
 """The resource of replica sets, with its verbs and checks.
 
-The codes of RocketMQ's controller (`remoting/controller_codes.py`) and the methods behind them:
+The codes of RocketMQ's controller (`remoting/codes.py`) and the methods behind them:
 1013 `ApplyId`, 1003 `Register`, 904 `Heartbeat`, 1002 `Elect`, 1001 `AlterInSync`, 1011 `Clean`.
 1012, 1004 and 1006 read the rows. The end of a process is `Lose`, and 1008 follows the rows.
 """
@@ -8,14 +8,14 @@ The codes of RocketMQ's controller (`remoting/controller_codes.py`) and the meth
 from typing import Final
 
 from quorate.plugin import Invalid, Item, Resource, Timer, Verb
-from quorate.plugin.checking import check_count, check_text
+from quorate.plugin.checking import check_count, check_most
 
 from quorate_name_server.families import GROUP
 from quorate_name_server.replication import apply
 from quorate_name_server.replication.electing import elect
 from quorate_name_server.replication.rows import LIVES, SETS, replica_key
 from quorate_name_server.v1 import replica_sets_pb2 as pb
-from quorate_name_server.validation import LONGEST_NAME, LONGEST_TIMEOUT_MS, text_of
+from quorate_name_server.validation import LONGEST_TIMEOUT_MS, check_member, check_name, check_texts
 
 #: The most replicas of one set.
 MOST_REPLICAS: Final = 100
@@ -23,36 +23,27 @@ MOST_REPLICAS: Final = 100
 
 def check_id(wanted: pb.ReplicaId, path: str) -> None:
     """Refuse an application with an invalid name, cluster, check code or id."""
-    check_text(f"{path}name", wanted.name, LONGEST_NAME)
-    check_text(f"{path}cluster", wanted.cluster, LONGEST_NAME)
-    check_text(f"{path}check_code", wanted.check_code, LONGEST_NAME)
+    check_texts(wanted, path, "name", "cluster", "check_code")
     if not 1 <= wanted.id <= MOST_REPLICAS << 32:
         raise Invalid(f"{path}id", f"must be 1 or more, not {wanted.id}")
 
 
-def check_address(said: pb.ReplicaAddress, path: str) -> None:
-    """Refuse a replica without a valid broker name and address."""
-    check_text(f"{path}name", said.name, LONGEST_NAME)
-    check_text(f"{path}address", said.address, LONGEST_NAME)
-
-
 def check_heartbeat(heartbeat: pb.ReplicaHeartbeat, path: str) -> None:
     """Refuse a heartbeat with an invalid name, or a timeout above the limit."""
-    check_text(f"{path}name", heartbeat.name, LONGEST_NAME)
-    if heartbeat.timeout_ms > LONGEST_TIMEOUT_MS:
-        raise Invalid(f"{path}timeout_ms", f"must be at most {LONGEST_TIMEOUT_MS}")
+    check_texts(heartbeat, path, "name")
+    check_most(f"{path}timeout_ms", heartbeat.timeout_ms, LONGEST_TIMEOUT_MS)
 
 
 def check_election(election: pb.Election, path: str) -> None:
     """Refuse an invalid name, and a designated election without a replica."""
-    check_text(f"{path}name", election.name, LONGEST_NAME)
+    check_texts(election, path, "name")
     if election.designated and not election.id:
         raise Invalid(f"{path}id", "must name the replica that is designated")
 
 
 def check_in_sync(said: pb.InSyncSet, path: str) -> None:
     """Refuse an in-sync set that is empty or too large."""
-    check_text(f"{path}name", said.name, LONGEST_NAME)
+    check_texts(said, path, "name")
     check_count(f"{path}in_sync", said.in_sync, MOST_REPLICAS)
     if not said.in_sync:
         raise Invalid(f"{path}in_sync", "must not be empty")
@@ -60,7 +51,7 @@ def check_in_sync(said: pb.InSyncSet, path: str) -> None:
 
 def check_cleaning(cleaning: pb.ReplicaCleaning, path: str) -> None:
     """Refuse a cleaning with an invalid name or too many ids."""
-    check_text(f"{path}name", cleaning.name, LONGEST_NAME)
+    check_texts(cleaning, path, "name")
     check_count(f"{path}ids", cleaning.ids, MOST_REPLICAS)
 
 
@@ -70,7 +61,7 @@ REPLICA_SET: Final = Resource(
     row=pb.ReplicaSet,
     service=pb.DESCRIPTOR.services_by_name["ReplicaSetService"],
     key=("name",),
-    check_key={"name": text_of()},
+    check_key={"name": check_name},
     verbs={
         "ApplyId": Verb(
             apply=apply.apply_id,
@@ -83,7 +74,7 @@ REPLICA_SET: Final = Resource(
         ),
         "Register": Verb(
             apply=apply.register,
-            check=check_address,
+            check=check_member,
             item=Item(reply=pb.ReplicaSet, repeats=True),
             examples=(pb.ReplicaAddress(name="broker-a", id=1, address="10.0.0.1:10911"),),
         ),
@@ -114,7 +105,7 @@ REPLICA_SET: Final = Resource(
         ),
         "Lose": Verb(
             apply=apply.lose,
-            check=check_address,
+            check=check_member,
             item=Item(repeats=True),
             examples=(pb.ReplicaAddress(name="broker-a", id=1, address="10.0.0.1:10911"),),
         ),

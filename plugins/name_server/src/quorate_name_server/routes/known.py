@@ -266,6 +266,19 @@ class KnownRoutes:
         known = self._queues
         return all(registration.name in known.get(each.topic, ()) for each in registration.topics)
 
+    def renewal(self, registration: pb.Registration) -> pb.Registration | None:
+        """Return a registration without its topics; None if it changes anything."""
+        if not self.stands(registration):
+            return None
+        return pb.Registration(
+            cluster=registration.cluster,
+            name=registration.name,
+            id=registration.id,
+            address=registration.address,
+            data_version=registration.data_version,
+            unchanged=True,
+        )
+
     def is_fresh(self, name: str, address: str) -> bool:
         """Return whether this node has recently extended the life of a member."""
         member = member_of(self.brokers.get(name), "address", address)

@@ -12,7 +12,6 @@ from quorate_name_server.families import (
     MAPPINGS,
     QUEUES,
     TOPICS_OF_BROKERS,
-    broker_key,
     queues_key,
     topic_of_broker_key,
 )
@@ -105,12 +104,12 @@ def sweep(txn: Txn, command: pb.SweepTopics) -> BatchReply:
     """Delete some topics of removed brokers; later commands delete the rest."""
     left = SWEPT
     for name in command.names:
-        if txn.get(DEPARTED, broker_key(name)) is None:
+        if txn.get(DEPARTED, keys.pack(name)) is None:
             continue
         found = list(txn.scan(TOPICS_OF_BROKERS, *keys.prefix(name), limit=left + 1))
         drop_topics(txn, name, [str(keys.unpack(row.key)[1]) for row in found[:left]])
         if len(found) > left:
             break
         left -= len(found)
-        txn.delete(DEPARTED, broker_key(name))
+        txn.delete(DEPARTED, keys.pack(name))
     return BatchReply(items=len(command.names))

@@ -7,7 +7,7 @@ from quorate.plugin.advanced import Column, Table
 
 from quorate_name_server.families import QUEUES
 from quorate_name_server.v1 import commands_pb2 as pb, rows_pb2 as rows
-from quorate_name_server.validation import LARGEST_NUMBER, text_of
+from quorate_name_server.validation import LARGEST_NUMBER, check_name
 
 _NUMBERS: Final = ("read_queues", "write_queues", "perm", "topic_sys_flag")
 
@@ -15,7 +15,7 @@ _NUMBERS: Final = ("read_queues", "write_queues", "perm", "topic_sys_flag")
 def to_item(topic: str, broker: str, *numbers: int) -> pb.BrokerQueues:
     """Return the queues of a topic on a broker, which must be registered at the write."""
     for column, text in (("topic", topic), ("broker", broker)):
-        text_of()(column, text)
+        check_name(column, text)
     for column, number in zip(_NUMBERS, numbers, strict=True):
         if not 0 <= number <= LARGEST_NUMBER:
             raise Invalid(column, f"must be from 0 to {LARGEST_NUMBER}, not {number}")

@@ -81,7 +81,18 @@ class Committer:
         metadata: str = "",
     ) -> None:
         """Mark an offset for commit, in place of an earlier mark of the partition."""
-        mark = _pending(tenant, group, topic, partition, offset, generation, metadata)
+        # An invalid mark is refused at once: in the background it would block other marks.
+        check_names(tenant=tenant, group=group, topic=topic)
+        if offset < 0:
+            raise InvalidError("offset", f"must not be negative, and is {offset}")
+        try:
+            commit = pb.OffsetCommit(
+                topic=topic, partition=partition, offset=offset, metadata=metadata
+            )
+            pb.GroupCommit(tenant=tenant, group=group, generation=generation)
+        except (TypeError, ValueError) as error:
+            raise InvalidError("mark", f"cannot be encoded as a commit: {error}") from error
+        mark = PendingOffset(tenant=tenant, group=group, generation=generation, commit=commit)
         with self._lock:
             if self._closed:
                 raise ClosedError
@@ -160,27 +171,6 @@ class Committer:
 
     def _refuse(self, refused: RefusedOffset) -> None:
         self._refused[key_of(refused.pending)] = refused
-
-
-def _pending(
-    tenant: str,
-    group: str,
-    topic: str,
-    partition: int,
-    offset: int,
-    generation: int | None,
-    metadata: str,
-) -> PendingOffset:
-    """Refuse an invalid mark at once: in the background it would block other marks."""
-    check_names(tenant=tenant, group=group, topic=topic)
-    if offset < 0:
-        raise InvalidError("offset", f"must not be negative, and is {offset}")
-    try:
-        commit = pb.OffsetCommit(topic=topic, partition=partition, offset=offset, metadata=metadata)
-        pb.GroupCommit(tenant=tenant, group=group, generation=generation)
-    except (TypeError, ValueError) as error:
-        raise InvalidError("mark", f"cannot be encoded as a commit: {error}") from error
-    return PendingOffset(tenant=tenant, group=group, generation=generation, commit=commit)
 
 
 def check(refused: Iterable[RefusedOffset]) -> None:

@@ -12,7 +12,7 @@ from quorate.plugin.advanced import answer_each
 from quorate.plugin.batches import refusal_of
 from quorate.v1.batch_pb2 import BatchReply
 
-from quorate_offset.families import MARKS, OFFSETS, group_key, offset_key, partition_part
+from quorate_offset.families import MARKS, OFFSETS, group_key, offset_key
 from quorate_offset.marks import (
     generation_and_revision,
     note_change,
@@ -169,7 +169,7 @@ class _Commits:
             partition = commit.partition
             part = parts.get(partition)
             if part is None:
-                part = parts[partition] = partition_part(partition)
+                part = parts[partition] = keys.pack(partition)
             key = topic_key + part
             if key in compared or key in rows:
                 named = f"partition {partition} of topic {topic}"

@@ -1,7 +1,7 @@
 """The queries of offsets, which run on the shard that holds the rows."""
 
 from collections.abc import Iterator, Sequence
-from itertools import islice
+from itertools import chain, islice
 from typing import Final
 
 from quorate.plugin import Reader, keys
@@ -154,9 +154,8 @@ def _parts(
     tenant: str, group: str, mark: Mark, offsets: Iterator[pb.CommittedOffset]
 ) -> Iterator[pb.GroupOffsets]:
     """Yield the offsets in messages; at least one, even for a group without offsets."""
-    part = list(islice(offsets, MOST_TOGETHER))
-    while True:
-        following = list(islice(offsets, MOST_TOGETHER))
+    parts = iter(lambda: list(islice(offsets, MOST_TOGETHER)), [])
+    for part in chain([next(parts, [])], parts):
         yield pb.GroupOffsets(
             tenant=tenant,
             group=group,
@@ -164,9 +163,6 @@ def _parts(
             revision=mark.revision,
             generation=mark.generation,
         )
-        if not following:
-            return
-        part = following
 
 
 def _state(reader: Reader, key: bytes, mark: Mark) -> pb.GroupState:

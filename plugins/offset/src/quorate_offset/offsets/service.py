@@ -4,8 +4,9 @@
 """
 
 from collections.abc import AsyncIterator, Iterator, Sequence
-from typing import Final
+from typing import Final, TypeVar
 
+from google.protobuf.message import Message
 from quorate.plugin import Access, GrpcService, Metric, NodeApi, Rejected
 from quorate.plugin.access import Place
 from quorate.plugin.advanced import Answers
@@ -25,6 +26,8 @@ from quorate_offset.families import of_group
 from quorate_offset.offsets import validation
 from quorate_offset.offsets.resets import read_sources, reset_of
 from quorate_offset.v1 import commands_pb2 as pb, queries_pb2 as asked, service_pb2 as requests
+
+M = TypeVar("M", bound=Message)
 
 COMMITTED: Final = Metric(
     name="quorate_offset_commits_total",
@@ -156,7 +159,9 @@ class OffsetService:
             partitions=request.partitions,
             topic=request.topic,
         )
-        found = await self._fetch(query, stale=request.stale, min_revision=request.min_revision)
+        found = await self._read(
+            query, asked.GroupOffsets, stale=request.stale, min_revision=request.min_revision
+        )
         group = _joined(request.tenant, request.group, found.rows)
         return requests.FetchOffsetsResponse(group=group, age_ms=found.age_ms)
 
@@ -186,7 +191,7 @@ class OffsetService:
                 for end in request.ends
             ],
         )
-        found = await self._fetch(query, stale=request.stale)
+        found = await self._read(query, asked.GroupOffsets, stale=request.stale)
         stands = {
             (each.topic, each.partition): each.offset
             for part in found.rows
@@ -211,11 +216,8 @@ class OffsetService:
     ) -> asked.GroupState:
         """Read the state of one group."""
         validation.check_group(request.tenant, request.group)
-        found = await self._node.read(
-            asked.GetGroupStateQuery(tenant=request.tenant, group=request.group),
-            asked.GroupState,
-            consistency=consistency(stale=request.stale),
-        )
+        query = asked.GetGroupStateQuery(tenant=request.tenant, group=request.group)
+        found = await self._read(query, asked.GroupState, stale=request.stale)
         if not found.rows:
             raise Rejected("NOT_FOUND", f"tenant {request.tenant} has no group {request.group}")
         return found.rows[0]
@@ -232,9 +234,7 @@ class OffsetService:
             after=after_token(request.page_token),
             limit=size + 1,
         )
-        found = await self._node.read(
-            query, asked.GroupState, consistency=consistency(stale=request.stale)
-        )
+        found = await self._read(query, asked.GroupState, stale=request.stale)
         page, token = cut(found.rows, size)
         return requests.ListGroupStatesResponse(
             groups=page, next_page_token=token, age_ms=found.age_ms
@@ -274,14 +274,11 @@ class OffsetService:
         self._node.count(COMMITTED.name, asked - refused, outcome="committed")
         return reply
 
-    async def _fetch(
-        self, query: asked.FetchGroupQuery, *, stale: bool, min_revision: int = 0
-    ) -> Answers[asked.GroupOffsets]:
+    async def _read(
+        self, query: Message, kind: type[M], *, stale: bool, min_revision: int = 0
+    ) -> Answers[M]:
         return await self._node.read(
-            query,
-            asked.GroupOffsets,
-            consistency=consistency(stale=stale),
-            min_revision=min_revision,
+            query, kind, consistency=consistency(stale=stale), min_revision=min_revision
         )
 
 

@@ -9,6 +9,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 from pyspark.sql import types as spark
+from pyspark.sql.pandas.types import from_arrow_schema, from_arrow_type
 from quorate.plugin.advanced import Column, Table
 from quorate.plugin.moments import MICROSECONDS, from_us
 
@@ -16,14 +17,6 @@ from quorate_spark.source.errors import SourceError, meant
 
 T = TypeVar("T")
 
-SPARK: Final[Mapping[str, spark.DataType]] = {
-    "string": spark.StringType(),
-    "binary": spark.BinaryType(),
-    "int": spark.IntegerType(),
-    "long": spark.LongType(),
-    "double": spark.DoubleType(),
-    "boolean": spark.BooleanType(),
-}
 ARROW: Final[Mapping[str, pa.DataType]] = {
     "string": pa.string(),
     "binary": pa.binary(),
@@ -31,6 +24,9 @@ ARROW: Final[Mapping[str, pa.DataType]] = {
     "long": pa.int64(),
     "double": pa.float64(),
     "boolean": pa.bool_(),
+}
+SPARK: Final[Mapping[str, spark.DataType]] = {
+    name: from_arrow_type(kind) for name, kind in ARROW.items()
 }
 #: The type of a moment.
 MOMENT: Final = pa.timestamp("us", "UTC")
@@ -49,13 +45,8 @@ _FITTING: Final[Mapping[str, tuple[type[spark.DataType], ...]]] = {
 
 def spark_type(column: Column) -> spark.DataType:
     """Return the type of a column in Spark; raises `SourceError` for one that is unknown here."""
-    if column.moment:
-        return spark.TimestampType()
-    kind = _known(SPARK, column, column.type)
-    if column.map_key is None:
-        return kind
-    # As Spark's catalog keeps it, where every value may be null.
-    return spark.MapType(_known(SPARK, column, column.map_key), kind)
+    # As Spark's catalog keeps it, where every value of a map may be null.
+    return from_arrow_type(arrow_type(column))
 
 
 def arrow_type(column: Column) -> pa.DataType:
@@ -70,9 +61,7 @@ def arrow_type(column: Column) -> pa.DataType:
 
 def spark_schema(table: Table) -> spark.StructType:
     """Return the columns of a table for Spark."""
-    return spark.StructType(
-        [spark.StructField(each.name, spark_type(each), each.nullable) for each in table.columns]
-    )
+    return from_arrow_schema(arrow_schema(table))
 
 
 def arrow_schema(table: Table) -> pa.Schema:

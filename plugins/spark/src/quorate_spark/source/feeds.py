@@ -12,7 +12,8 @@ from typing import Final
 import pyarrow as pa
 from google.protobuf.json_format import MessageToDict
 from google.protobuf.message import Message
-from pyspark.sql import types as spark
+from pyspark.sql.pandas.types import from_arrow_schema
+from pyspark.sql.types import StructType
 from quorate.client import ChangeKind, WatchedChange
 from quorate.plugin import ColumnFamily, keys
 from quorate.plugin.advanced import Column
@@ -20,7 +21,7 @@ from quorate.plugin.declared import declare
 from quorate.plugin.discovery import installed
 from quorate.v1.view_pb2 import PackedRows
 
-from quorate_spark.source.columns import MOMENT, arrow_type, for_arrow, spark_type
+from quorate_spark.source.columns import MOMENT, arrow_type, for_arrow
 from quorate_spark.source.decoding import Decoder, revisions, rows_of
 from quorate_spark.source.errors import SourceError
 from quorate_spark.source.tables import FoundTable, installed_tables
@@ -48,20 +49,9 @@ class Feed:
     #: None: rows come as JSON.
     table: FoundTable | None = None
 
-    def schema(self) -> spark.StructType:
+    def schema(self) -> StructType:
         """Return the columns of the feed; only the operation and the shard are never null."""
-        row = [spark.StructField(each.name, spark_type(each)) for each in self.columns]
-        before = [spark.StructField(BEFORE, spark.StructType(row))] if self.family.previous else []
-        return spark.StructType(
-            [
-                spark.StructField(OPERATION, spark.StringType(), False),
-                *row,
-                *before,
-                spark.StructField(REVISION, spark.LongType()),
-                spark.StructField(SHARD, spark.IntegerType(), False),
-                spark.StructField(TIME, spark.TimestampType()),
-            ]
-        )
+        return from_arrow_schema(self.arrow_schema())
 
     def arrow_schema(self) -> pa.Schema:
         """Return the same for Arrow."""

@@ -11,21 +11,21 @@ from pathlib import Path
 from typing import Any, Final
 
 import pyarrow as pa
-from quorate.client import AsyncClient, QuorateError
+from quorate.client import AsyncClient
 from quorate.loading import DuplicateKeyError, RowMaker, key_hashes, write_sorted_file
 from quorate.plugin.catalog import assemble
-from quorate.plugin.slots import bitmap_of
+from quorate.plugin.slots import bitmap_of, slots_of
 from quorate.v1 import files_pb2 as pb
 
-from quorate_spark.source.bad_rows import BadRows
+from quorate_spark.source.bad_rows import bad_rows_of
 from quorate_spark.source.batching import Batch, Batching
-from quorate_spark.source.column_parts import parts_of
+from quorate_spark.source.columns import lacks_values, lists, normalized
 from quorate_spark.source.connecting import async_client_of
 from quorate_spark.source.errors import SourceError
 from quorate_spark.source.options import WriteOptions
 from quorate_spark.source.reporting import Reporting, Sent
 from quorate_spark.source.scratch import scratch_folder
-from quorate_spark.source.sending import source_error
+from quorate_spark.source.sending import source_errors
 from quorate_spark.source.shards import ShardPlan, plan_of
 from quorate_spark.source.tables import FoundTable, find
 from quorate_spark.source.uploading import Uploads
@@ -70,7 +70,7 @@ async def send_files(
     """Send the files of a partition; raises `SourceError` when it cannot be loaded whole."""
     found = find(options.table)
     async with async_client_of(options) as client:
-        try:
+        with source_errors(options.load_id, partition), scratch_folder() as folder:
             topology = await client.topology()
             plan = plan_of(topology, found.group)
             nodes = {
@@ -78,11 +78,8 @@ async def send_files(
                 for each in topology.shards
                 if each.group == found.group
             }
-            with scratch_folder() as folder:
-                filing = _Filing(options, partition, found, plan, nodes, client, folder)
-                return await filing.run(opened, rows)
-        except QuorateError as error:
-            raise source_error(error, options.load_id, partition) from error
+            filing = _Filing(options, partition, found, plan, nodes, client, folder)
+            return await filing.run(opened, rows)
 
 
 class _Filing:
@@ -110,7 +107,7 @@ class _Filing:
         self._batching: Final = Batching(
             found, plan, insert_only=options.conflict == "insert_only", rows=options.batch_rows
         )
-        self._bad: Final = BadRows(options, partition, self._batching, by_files=True)
+        self._bad: Final = bad_rows_of(options, partition, self._batching.bad, by_files=True)
         self._catalog: Final = assemble([each for each in found.declared if not each.problems])
         self._makers: Final[dict[int, RowMaker]] = {}
         #: Rows and bytes that the maker of each shard holds.
@@ -165,22 +162,29 @@ class _Filing:
 
     async def _make_columns(self, record_batch: pa.RecordBatch) -> set[int] | None:
         """Make rows without items; return the shards of which they are to be made; None: all."""
-        load = self._load.columns
-        if load is None:
+        load, table = self._load.columns, self._found.table
+        if load is None or not record_batch.num_rows:
             return None
-        parts = parts_of(self._found.table, load, self._plan, record_batch)
-        if parts is None:
+        arrays = normalized(table, record_batch)
+        if lacks_values(table, arrays):
             return None
+        columns = lists(table, arrays)
+        shard_keys = load.shard_keys(*columns)
+        if shard_keys is None:
+            return None
+        slots = slots_of(shard_keys)
         left = set()
-        for part in parts:
+        for shard, mine in self._plan.by_shard(slots).items():
+            of_shard = [[column[at] for at in mine] for column in columns]
             with self._distinct():
-                counts = self._maker(part.shard).make_columns(load, part.shard_keys, part.columns)
+                counts = self._maker(shard).make_columns(
+                    load, [shard_keys[at] for at in mine], of_shard
+                )
             if counts is None:
-                left.add(part.shard)
+                left.add(shard)
                 continue
-            rows = len(part.shard_keys)
-            size = record_batch.nbytes * rows // record_batch.num_rows
-            await self._made(part.shard, rows, size, counts, part.slots)
+            size = record_batch.nbytes * len(mine) // record_batch.num_rows
+            await self._made(shard, len(mine), size, counts, {slots[at] for at in mine})
         return left
 
     async def _make(self, batch: Batch) -> None:
@@ -190,7 +194,8 @@ class _Filing:
             reply = maker.make(command)
         refused = {each.item for each in reply.refusals}
         for refusal in reply.refusals:
-            self._bad.refused(batch, refusal.item, f"{refusal.code}: {refusal.message}")
+            reason = f"{refusal.code}: {refusal.message}"
+            self._bad.found.append(batch.bad_row(refusal.item, "", reason))
         items: list[Any] = batch.items
         if refused:
             items = [each for at, each in enumerate(items) if at not in refused]

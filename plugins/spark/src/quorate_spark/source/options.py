@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Final, Literal, TypeVar, cast
+from typing import Any, Final, Literal, TypeVar, get_args
 
 from quorate.client import InvalidError, Tls
 
@@ -28,15 +28,12 @@ _MOST_BATCH_ROWS: Final = 10_000
 #: Both `bad_rows` = `dead_letter` and `dead_letter_path`.
 _SIDE_TABLE: Final = "bad.rows"
 _BOTH: Final = frozenset({"table", "endpoints", "timeout_s", "tls_ca", "tls_cert", "tls_key"})
-_PUBLISH: Final = ("shards", "atomic", "later")
-WRITE: Final = _BOTH | {
+#: What all rows are loaded with, by a write or by a stream.
+_LOADING: Final = _BOTH | {"batch_rows", "bad_rows", "max_bad_rows", "dead_letter_path"}
+WRITE: Final = _LOADING | {
     "load_id",
     "conflict",
-    "batch_rows",
     "max_in_flight",
-    "bad_rows",
-    "max_bad_rows",
-    "dead_letter_path",
     "load.mode",
     "publish",
     _SIDE_TABLE,
@@ -45,24 +42,36 @@ READ: Final = _BOTH | {"columns", "ranges_per_shard", "view_ttl_s"}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class WriteOptions:
-    """How rows are loaded."""
+class ClusterOptions:
+    """The cluster of a job."""
 
-    table: str
     endpoints: str | None
     #: None: read from the environment of each process.
     tls: Tls | None
     timeout_s: float
-    #: Empty: one of its own for every write.
-    load_id: str
-    conflict: Conflict
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LoadingOptions(ClusterOptions):
+    """How rows are written, by a job or by a stream."""
+
+    table: str
     batch_rows: int
-    #: Maximum number of batches in flight from one partition to one shard.
-    max_in_flight: int
     bad_rows: BadRows
     #: More fail the load; with `bad_rows` = fail the first one does.
     max_bad_rows: int
     dead_letter_path: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WriteOptions(LoadingOptions):
+    """How rows are loaded."""
+
+    #: Empty: one of its own for every write.
+    load_id: str
+    conflict: Conflict
+    #: Maximum number of batches in flight from one partition to one shard.
+    max_in_flight: int
     #: By commands, or as files that are installed at the end.
     load_mode: LoadMode = "auto"
     #: Each shard at its own end, all shards atomically, or atomically when an operator says so.
@@ -70,14 +79,10 @@ class WriteOptions:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ReadOptions:
+class ReadOptions(ClusterOptions):
     """How rows are read."""
 
     table: str
-    endpoints: str | None
-    #: None: read from the environment of each process.
-    tls: Tls | None
-    timeout_s: float
     #: The columns to read; empty: all.
     columns: tuple[str, ...]
     #: Parts into which the keys of a shard are divided; 0: as its size asks for.
@@ -89,34 +94,20 @@ class ReadOptions:
 def write_options(given: Mapping[str, str]) -> WriteOptions:
     """Read the options of a write; raises `SourceError`."""
     options = _Given(given, WRITE)
-    bad_rows = options.choice("bad_rows", ("fail", "dead_letter"))
-    dead_letter_path = options.text("dead_letter_path")
-    if bad_rows == "dead_letter" and not dead_letter_path:
-        raise SourceError(
-            "bad_rows is dead_letter, and dead_letter_path is not set: name a directory that all "
-            "executors can write to, for rows that are not loaded"
-        )
     return WriteOptions(
-        table=options.table(),
-        endpoints=options.text("endpoints") or None,
-        tls=options.tls(),
-        timeout_s=options.number("timeout_s", TIMEOUT_S, 1.0),
+        **options.loading(),
         load_id=options.text("load_id"),
-        conflict=cast("Conflict", options.choice("conflict", ("upsert", "insert_only"))),
-        batch_rows=options.number("batch_rows", BATCH_ROWS, 1, _MOST_BATCH_ROWS),
+        conflict=options.choice("conflict", Conflict),
         max_in_flight=options.number("max_in_flight", IN_FLIGHT, 1, 64),
-        bad_rows=cast("BadRows", bad_rows),
-        max_bad_rows=options.number("max_bad_rows", MAX_BAD_ROWS, 0),
-        dead_letter_path=dead_letter_path,
         load_mode=_load_mode(options),
-        publish=cast("Publish", options.choice("publish", _PUBLISH)),
+        publish=options.choice("publish", Publish),
     )
 
 
 def _load_mode(options: _Given) -> LoadMode:
     """Return how rows are sent; atomic publications need files."""
-    mode = cast("LoadMode", options.choice("load.mode", ("auto", "rpc", "files")))
-    if options.choice("publish", _PUBLISH) == "shards":
+    mode: LoadMode = options.choice("load.mode", LoadMode)
+    if options.choice("publish", Publish) == "shards":
         return mode
     if mode == "rpc":
         raise SourceError(
@@ -130,10 +121,8 @@ def read_options(given: Mapping[str, str]) -> ReadOptions:
     """Read the options of a read; raises `SourceError`."""
     options = _Given(given, READ)
     return ReadOptions(
+        **options.cluster(),
         table=options.table(),
-        endpoints=options.text("endpoints") or None,
-        tls=options.tls(),
-        timeout_s=options.number("timeout_s", TIMEOUT_S, 1.0),
         columns=tuple(filter(None, map(str.strip, options.text("columns").split(",")))),
         ranges_per_shard=options.number("ranges_per_shard", 0, 0, 1_000),
         view_ttl_s=options.number("view_ttl_s", VIEW_TTL_S, 1.0, 3_600.0),
@@ -166,15 +155,11 @@ _FEED: Final = _BOTH - {"table"} | {
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class FeedOptions:
+class FeedOptions(ClusterOptions):
     """How changes are followed."""
 
     #: The table or family.
     changes: str
-    endpoints: str | None
-    #: None: read from the environment of each process.
-    tls: Tls | None
-    timeout_s: float
     starting: Starting
     lost_history: LostHistory
     #: 0: all that there are.
@@ -186,63 +171,33 @@ def feed_options(given: Mapping[str, str]) -> FeedOptions:
     """Read the options of a stream of changes; raises `SourceError`."""
     options = _Given(given, _FEED)
     return FeedOptions(
+        **options.cluster(),
         changes=options.text("changes"),
-        endpoints=options.text("endpoints") or None,
-        tls=options.tls(),
-        timeout_s=options.number("timeout_s", TIMEOUT_S, 1.0),
-        starting=cast("Starting", options.choice("starting", ("snapshot", "now"))),
-        lost_history=cast("LostHistory", options.choice("lost_history", ("fail", "snapshot"))),
+        starting=options.choice("starting", Starting),
+        lost_history=options.choice("lost_history", LostHistory),
         max_rows_per_trigger=options.number("max_rows_per_trigger", 0, 0),
         view_ttl_s=options.number("view_ttl_s", VIEW_TTL_S, 1.0, 3_600.0),
     )
 
 
-_SINK: Final = WRITE - {
-    "load_id",
-    "conflict",
-    "max_in_flight",
-    "load.mode",
-    "publish",
-    _SIDE_TABLE,
-} | {"operation"}
+_SINK: Final = _LOADING | {"operation"}
 #: Options of Spark itself that it passes on with those of a sink.
 _OF_SPARK: Final = frozenset({"checkpointlocation", "queryname"})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class SinkOptions:
+class SinkOptions(LoadingOptions):
     """How the batches of a stream are applied."""
 
-    table: str
-    endpoints: str | None
-    #: None: read from the environment of each process.
-    tls: Tls | None
-    timeout_s: float
     #: The column that names the operation of a row; empty: all are put.
     operation: str
-    batch_rows: int
-    bad_rows: BadRows
-    max_bad_rows: int
-    dead_letter_path: str
 
 
 def sink_options(given: Mapping[str, str]) -> SinkOptions:
     """Read the options of a streaming sink; raises `SourceError`."""
     own = {name: value for name, value in given.items() if name.lower() not in _OF_SPARK}
-    operation = own.pop("operation", "")
-    written = write_options(own)
     options = _Given(own, _SINK)
-    return SinkOptions(
-        table=options.table(),
-        endpoints=written.endpoints,
-        tls=written.tls,
-        timeout_s=written.timeout_s,
-        operation=operation.strip(),
-        batch_rows=written.batch_rows,
-        bad_rows=written.bad_rows,
-        max_bad_rows=written.max_bad_rows,
-        dead_letter_path=written.dead_letter_path,
-    )
+    return SinkOptions(**options.loading(), operation=options.text("operation"))
 
 
 class _Given:
@@ -267,6 +222,32 @@ class _Given:
     def text(self, name: str) -> str:
         return str(self._given.get(name, "")).strip()
 
+    def cluster(self) -> dict[str, Any]:
+        """Return the fields of `ClusterOptions`."""
+        return {
+            "endpoints": self.text("endpoints") or None,
+            "tls": self.tls(),
+            "timeout_s": self.number("timeout_s", TIMEOUT_S, 1.0),
+        }
+
+    def loading(self) -> dict[str, Any]:
+        """Return the fields of `LoadingOptions`."""
+        bad_rows = self.choice("bad_rows", BadRows)
+        dead_letter_path = self.text("dead_letter_path")
+        if bad_rows == "dead_letter" and not dead_letter_path:
+            raise SourceError(
+                "bad_rows is dead_letter, and dead_letter_path is not set: name a directory that"
+                " all executors can write to, for rows that are not loaded"
+            )
+        return {
+            "table": self.table(),
+            **self.cluster(),
+            "batch_rows": self.number("batch_rows", BATCH_ROWS, 1, _MOST_BATCH_ROWS),
+            "bad_rows": bad_rows,
+            "max_bad_rows": self.number("max_bad_rows", MAX_BAD_ROWS, 0),
+            "dead_letter_path": dead_letter_path,
+        }
+
     def table(self) -> str:
         name = self.text("table")
         if not name:
@@ -288,8 +269,9 @@ class _Given:
         except InvalidError as error:
             raise SourceError(f"options tls_cert and tls_key: {error.reason}") from None
 
-    def choice(self, name: str, choices: tuple[str, ...]) -> str:
-        """Return the chosen value; by default the first one."""
+    def choice(self, name: str, kind: Any) -> Any:
+        """Return one of the values of a `Literal`; by default the first one."""
+        choices = get_args(kind)
         chosen = self.text(name) or choices[0]
         if chosen not in choices:
             raise SourceError(

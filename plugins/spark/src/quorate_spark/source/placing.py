@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING, Final
 
 from quorate.client import Client, RejectedError
 from quorate.plugin.slots import BITMAP_BYTES
-from quorate.v1 import files_pb2 as pb, view_pb2 as views
+from quorate.v1 import files_pb2 as pb
 
 from quorate_spark.client import Loads
 from quorate_spark.source.errors import SourceError
 from quorate_spark.source.options import WriteOptions
-from quorate_spark.source.shards import ShardPlan, plan_of
+from quorate_spark.source.shards import ShardPlan, plan_of, viewed
 from quorate_spark.source.tables import FoundTable, find
 from quorate_spark.source.uploading import opened_sets, set_name
 from quorate_spark.v1.commands_pb2 import EndLoadCommand
@@ -25,7 +25,6 @@ if TYPE_CHECKING:
     from quorate_spark.source.filing import Filed
 
 _FILES: Final = "/quorate.v1.FileService"
-_VIEWS: Final = "/quorate.v1.ViewService"
 _HASH_BYTES: Final = 8
 #: Time for which an abort waits for a publication in progress.
 _PUBLISHED_S: Final = 60.0
@@ -207,16 +206,11 @@ def _impossible(found: FoundTable) -> str:
 def _is_empty(client: Client, found: FoundTable) -> bool:
     """Whether no shard has a row of a table; False where that may not be asked."""
     plan = plan_of(client.topology(), found.group)
-    for shard, leader in plan.leaders.items():
-        node = client.at(leader)
-        request = views.OpenViewRequest(family=found.table.family, shard=shard)
-        try:
-            view = node.call(f"{_VIEWS}/Open", request, views.OpenViewResponse)
-        except RejectedError:
-            return False
-        node.call(
-            f"{_VIEWS}/Close", views.CloseViewRequest(view=view.view), views.CloseViewResponse
-        )
-        if view.HasField("first"):
-            return False
+    try:
+        for shard in plan.leaders:
+            with viewed(client, plan, found.table.family, shard) as view:
+                if view.HasField("first"):
+                    return False
+    except RejectedError:
+        return False
     return True

@@ -19,7 +19,7 @@ from quorate_spark.source.decoding import Decoder
 from quorate_spark.source.errors import SourceError, meant
 from quorate_spark.source.options import ReadOptions
 from quorate_spark.source.ranges import KeyRange
-from quorate_spark.source.shards import ShardPlan, plan_of
+from quorate_spark.source.shards import VIEWS, ShardPlan, plan_of
 from quorate_spark.source.tables import find
 
 #: Approximate number of rows of a task.
@@ -27,8 +27,6 @@ _ROWS_A_RANGE: Final = 250_000
 _MOST_RANGES: Final = 16
 #: Fewer rows than this that filters choose in a shard are one task.
 _FEW_ROWS: Final = 50_000
-
-_SERVICE: Final = "/quorate.v1.ViewService"
 
 
 @dataclass(frozen=True)
@@ -79,9 +77,7 @@ def planned(
         before, opened = opened, _views(client, plan, family, view_ttl_s)
         for shard, view in before.items():
             request = views.CloseViewRequest(view=view.view)
-            client.at(plan.leaders[shard]).call(
-                f"{_SERVICE}/Close", request, views.CloseViewResponse
-            )
+            client.at(plan.leaders[shard]).call(f"{VIEWS}/Close", request, views.CloseViewResponse)
         if all(opened[shard].published == view.published for shard, view in before.items()):
             break
     parts: list[tuple[int, ShardRange]] = []
@@ -119,7 +115,7 @@ def _views(
         if not node:
             raise UnavailableError(f"shard {plan.group}/{shard} has no leader; wait for one")
         request = views.OpenViewRequest(family=family, shard=shard, ttl_ms=int(ttl_s * 1_000))
-        opened[shard] = client.at(node).call(f"{_SERVICE}/Open", request, views.OpenViewResponse)
+        opened[shard] = client.at(node).call(f"{VIEWS}/Open", request, views.OpenViewResponse)
     return opened
 
 
@@ -137,7 +133,7 @@ def pages(
             packed=True,
             keys_only=keys_only,
         )
-        for page in node.stream(f"{_SERVICE}/Read", request, views.ReadViewResponse):
+        for page in node.stream(f"{VIEWS}/Read", request, views.ReadViewResponse):
             yield page.packed
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Final
 
 import pyarrow as pa
@@ -17,7 +18,7 @@ from quorate.client import (
 from quorate.v1.batch_pb2 import BatchReply
 
 from quorate_spark.source.adaptive_rate import AdaptiveRate
-from quorate_spark.source.bad_rows import BadRows
+from quorate_spark.source.bad_rows import bad_rows_of
 from quorate_spark.source.batching import Batch, Batching
 from quorate_spark.source.connecting import async_client_of
 from quorate_spark.source.errors import SourceError
@@ -31,11 +32,18 @@ async def send(options: WriteOptions, partition: int, rows: Iterator[pa.RecordBa
     """Load a partition; raises `SourceError` when it cannot be loaded whole."""
     found = find(options.table)
     async with async_client_of(options) as client:
-        try:
+        with source_errors(options.load_id, partition):
             plan = plan_of(await client.topology(), found.group)
             return await _Sending(options, partition, found, plan, client).run(rows)
-        except QuorateError as error:
-            raise source_error(error, options.load_id, partition) from error
+
+
+@contextmanager
+def source_errors(load_id: str, partition: int | None = None) -> Iterator[None]:
+    """Raise the failed calls of a block as errors that a user sees."""
+    try:
+        yield
+    except QuorateError as error:
+        raise source_error(error, load_id, partition) from error
 
 
 def source_error(error: QuorateError, load_id: str, partition: int | None = None) -> SourceError:
@@ -93,7 +101,7 @@ class _Sending:
         )
         self._group: Final = plan.group
         self._queues: Final[dict[int, _ShardQueue]] = {}
-        self._bad: Final = BadRows(options, partition, self._batching)
+        self._bad: Final = bad_rows_of(options, partition, self._batching.bad)
         self._reporting: Final = Reporting(client, options.load_id, partition, self._bad)
 
     async def run(self, rows: Iterator[pa.RecordBatch]) -> Sent:
@@ -166,5 +174,6 @@ class _Sending:
             )
         reply = BatchReply.FromString(answer.payload)
         for refusal in reply.refusals:
-            self._bad.refused(batch, refusal.item, f"{refusal.code}: {refusal.message}")
+            reason = f"{refusal.code}: {refusal.message}"
+            self._bad.found.append(batch.bad_row(refusal.item, "", reason))
         self._reporting.count(len(batch.items) - len(reply.refusals), batch.size)

@@ -1,16 +1,19 @@
-"""Which shard of a group has a key, and the names of a load's sessions there."""
+"""Which shard of a group has a key, and a load's sessions and views there."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from hashlib import blake2b
 from typing import Final
 
-from quorate.client import UnavailableError
+from quorate.client import Client, QuorateError, UnavailableError
 from quorate.plugin.slots import SLOTS, slot_of, slots_in
+from quorate.v1 import view_pb2 as views
 from quorate.v1.admin_pb2 import TopologyResponse
 
+VIEWS: Final = "/quorate.v1.ViewService"
 #: Shard keys of which some shard's is found soon.
 _TRIES: Final = 1 << 20
 
@@ -70,3 +73,20 @@ def session_name(load_id: str, partition: int) -> str:
     """Return the name under which a part of a load has its session on each shard."""
     digest = blake2b(f"{partition}\0{load_id}".encode(), digest_size=20).hexdigest()
     return f"spark/{digest}"
+
+
+@contextmanager
+def viewed(
+    client: Client, plan: ShardPlan, family: str, shard: int
+) -> Iterator[views.OpenViewResponse]:
+    """Give a view of a family, which the leader of a shard holds for the block."""
+    node = client.at(plan.leaders[shard])
+    request = views.OpenViewRequest(family=family, shard=shard)
+    view = node.call(f"{VIEWS}/Open", request, views.OpenViewResponse)
+    try:
+        yield view
+    finally:
+        # A view that cannot be closed ends by itself.
+        with suppress(QuorateError):
+            close = views.CloseViewRequest(view=view.view)
+            node.call(f"{VIEWS}/Close", close, views.CloseViewResponse)

@@ -9,30 +9,31 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, Final
 
 import pyarrow as pa
-from google.protobuf.empty_pb2 import Empty
 from google.protobuf.message import Message
 from pyspark import TaskContext
 from pyspark.sql.datasource import DataSourceStreamArrowWriter, WriterCommitMessage
 from pyspark.sql.types import StructType
-from quorate.client import AsyncClient, NamedSession, QuorateError
+from quorate.client import AsyncClient, NamedSession
 from quorate.plugin import Fence, Invalid
 from quorate.v1.batch_pb2 import BatchReply
 
 from quorate_spark.client import Loads
-from quorate_spark.source import columns, dead_letters, undoing
+from quorate_spark.source import columns, undoing
+from quorate_spark.source.bad_rows import BadRows
 from quorate_spark.source.connecting import async_client_of, client_of
 from quorate_spark.source.dead_letters import BadRow, values_of
 from quorate_spark.source.errors import SourceError
 from quorate_spark.source.options import SinkOptions
-from quorate_spark.source.sending import source_error
+from quorate_spark.source.reporting import Reporting
+from quorate_spark.source.sending import source_errors
 from quorate_spark.source.shards import ShardPlan, plan_of, session_name
 from quorate_spark.source.tables import FoundTable, find
 from quorate_spark.source.whole_input import connections, whole
-from quorate_spark.v1.commands_pb2 import BeginLoadCommand, EndLoadCommand, ReportPartitionCommand
+from quorate_spark.v1.commands_pb2 import BeginLoadCommand, EndLoadCommand
 from quorate_spark.v1.rows_pb2 import Load
 
 #: The values of an operation column, in the words of a feed and in others.
@@ -43,7 +44,10 @@ _RESYNC: Final = "resync"
 _OWN: Final = "_"
 #: The number of answers that a session keeps: its window, less room for commands under way.
 _ANSWERS: Final = 1_000
-_MOST_NAMED: Final = 3
+_FIX: Final = (
+    "Filter or correct them in the query and start it again; or set bad_rows to dead_letter, and"
+    " max_bad_rows to what may be left out"
+)
 
 
 @dataclass(frozen=True)
@@ -96,15 +100,12 @@ class ChangeWriter(DataSourceStreamArrowWriter):
 
     def _end(self, epoch: Epoch, failure: str) -> None:
         options = self.options
-        try:
-            with client_of(options) as client:
-                client.execute(EndLoadCommand(load_id=epoch.load_id, failure=failure), Load)
-                before = epoch.before
-                if not failure and before is not None and Loads(client).get(before.load_id):
-                    # Spark has recorded it, and does not repeat it any more.
-                    undoing.forget(client, before.load_id)
-        except QuorateError as error:
-            raise source_error(error, epoch.load_id) from error
+        with source_errors(epoch.load_id), client_of(options) as client:
+            client.execute(EndLoadCommand(load_id=epoch.load_id, failure=failure), Load)
+            before = epoch.before
+            if not failure and before is not None and Loads(client).get(before.load_id):
+                # Spark has recorded it, and does not repeat it any more.
+                undoing.forget(client, before.load_id)
 
 
 @dataclass(frozen=True, slots=True)
@@ -162,10 +163,8 @@ async def apply(
     if not (rows or partition == 0):
         return EpochSent(epoch.query, 0, 0)
     async with async_client_of(options) as client:
-        try:
-            return await _Applying(options, epoch, partition, found, client).run(changes)
-        except QuorateError as error:
-            raise source_error(error, epoch.load_id, partition) from error
+        with source_errors(epoch.load_id, partition):
+            return await _Applying(options, epoch, partition, found, changes, client).run()
 
 
 @dataclass(slots=True)
@@ -242,118 +241,92 @@ class _Changes:
         self._by_key[key] = _Change(item, deletes, shard_key, batch, at, self._taken)
 
     def _deletion(self, key: bytes) -> tuple[Message, bytes]:
-        removal, delete = self._found.table.removal, self._found.delete
-        if removal is None or delete is None or delete.items is None:
-            raise SourceError(f"rows of {self._found.name} cannot be deleted by a stream")
+        removal, deleted = self._found.deletion()
         item: Any = removal.to_item(key, 1)
         # Whatever revision it has, and whether it is there or not.
         item.ClearField("expected_revision")
         if "missing_ok" in item.DESCRIPTOR.fields_by_name:
             item.missing_ok = True
-        return item, delete.items.shard_key(item)
+        return item, deleted.shard_key(item)
 
     def _refuse(self, batch: pa.RecordBatch, at: int, row: int, column: str, reason: str) -> None:
         values = values_of(batch, at)
         self.bad.append(BadRow(row=row, column=column, reason=reason, values=values))
 
 
-@dataclass
 class _Applying:
     """One attempt at a partition of a batch."""
 
-    options: SinkOptions
-    epoch: Epoch
-    partition: int
-    found: FoundTable
-    q: AsyncClient
-    rows: int = field(default=0, init=False)
-    batches: int = field(default=0, init=False)
+    def __init__(
+        self,
+        options: SinkOptions,
+        epoch: Epoch,
+        partition: int,
+        found: FoundTable,
+        changes: _Changes,
+        client: AsyncClient,
+    ) -> None:
+        self._options: Final = options
+        self._epoch: Final = epoch
+        self._partition: Final = partition
+        self._found: Final = found
+        self._changes: Final = changes
+        self._client: Final = client
+        self._bad: Final = BadRows(options, epoch.load_id, partition, changes.bad, _FIX)
+        self._reporting: Final = Reporting(client, epoch.load_id, partition, self._bad)
 
-    async def run(self, changes: _Changes) -> EpochSent:
+    async def run(self) -> EpochSent:
         """Apply the changes of every shard."""
-        begin = BeginLoadCommand(load_id=self.epoch.load_id, table=self.found.name)
-        await self.q.execute(begin, Load)
-        await self._report(changes)
-        self._check(changes)
-        plan = plan_of(await self.q.topology(), self.found.group)
-        shards = changes.by_shard(plan).values()
-        try:
-            async with asyncio.TaskGroup() as group:
-                for each in shards:
-                    group.create_task(self._shard(changes, each))
-        except BaseExceptionGroup as errors:
-            raise _first(errors) from errors
-        finally:
-            self._write_bad(changes)
-        self._check(changes)
-        await self._report(changes, finished=True)
-        return EpochSent(self.epoch.query, self.rows, len(changes.bad))
+        begin = BeginLoadCommand(load_id=self._epoch.load_id, table=self._found.name)
+        await self._client.execute(begin, Load)
+        async with self._reporting.recorded():
+            self._bad.check()
+            plan = plan_of(await self._client.topology(), self._found.group)
+            try:
+                async with asyncio.TaskGroup() as group:
+                    for each in self._changes.by_shard(plan).values():
+                        group.create_task(self._shard(each))
+            except BaseExceptionGroup as errors:
+                raise _first(errors) from errors
+            finally:
+                self._bad.write()
+            self._bad.check()
+        sent = self._reporting.sent
+        return EpochSent(self._epoch.query, sent.rows, sent.bad_rows)
 
-    async def _shard(self, changes: _Changes, ordered: Sequence[_Change]) -> None:
-        name = session_name(self.epoch.load_id, self.partition)
-        sessions = self.q.fenced(self.epoch.fence).sessions
-        session = await sessions.open(self.found.group, ordered[0].shard_key, name)
-        number, size = 0, self.options.batch_rows
+    async def _shard(self, ordered: Sequence[_Change]) -> None:
+        name = session_name(self._epoch.load_id, self._partition)
+        sessions = self._client.fenced(self._epoch.fence).sessions
+        session = await sessions.open(self._found.group, ordered[0].shard_key, name)
+        number, size = 0, self._options.batch_rows
         for deletes in (False, True):
             these = [each for each in ordered if each.deletes is deletes]
             for at in range(0, len(these), size):
                 number += 1
-                await self._send(session, number, changes, these[at : at + size])
+                await self._send(session, number, these[at : at + size])
 
-    async def _send(
-        self, session: NamedSession, number: int, changes: _Changes, these: Sequence[_Change]
-    ) -> None:
+    async def _send(self, session: NamedSession, number: int, these: Sequence[_Change]) -> None:
         lowest = max(1, number - _ANSWERS)
         command = self._command(these)
         answer = await session.execute(command, number, lowest_unanswered=lowest)
         if answer.forgotten:
             raise SourceError(
-                f"{self.epoch.load_id} was applied before, and its shard has not kept which rows it"
-                " refused"
+                f"{self._epoch.load_id} was applied before, and its shard has not kept which rows"
+                " it refused"
             )
         reply = BatchReply.FromString(answer.payload)
         for refusal in reply.refusals:
             change = these[refusal.item]
             if not (change.deletes and refusal.code == "NOT_FOUND"):
-                changes.refuse(change, f"{refusal.code}: {refusal.message}")
-        self.rows += len(these) - len(reply.refusals)
-        self.batches += 1
+                self._changes.refuse(change, f"{refusal.code}: {refusal.message}")
+        self._reporting.count(len(these) - len(reply.refusals), 0)
 
     def _command(self, these: Sequence[_Change]) -> Any:
         items = [each.item for each in these]
-        removal, delete = self.found.table.removal, self.found.delete
-        if these[0].deletes and removal and delete and delete.items:
-            return delete.items.make(removal.delete(), items)
-        return self.found.items.make(self.found.table.write(), items)
-
-    def _check(self, changes: _Changes) -> None:
-        options, bad = self.options, changes.bad
-        if len(bad) <= (0 if options.bad_rows == "fail" else options.max_bad_rows):
-            return
-        first = "; ".join(map(str, sorted(bad, key=lambda each: each.row)[:_MOST_NAMED]))
-        more = f" (and {len(bad) - _MOST_NAMED} more)" if len(bad) > _MOST_NAMED else ""
-        raise SourceError(
-            f"partition {self.partition} of {self.epoch.load_id} has bad rows: {first}{more}."
-            " Filter or correct them in the query and start it again; or set bad_rows to"
-            " dead_letter, and max_bad_rows to what may be left out"
-        )
-
-    def _write_bad(self, changes: _Changes) -> None:
-        if self.options.bad_rows == "dead_letter":
-            dead_letters.write(
-                self.options.dead_letter_path, self.epoch.load_id, self.partition, changes.bad
-            )
-
-    async def _report(self, changes: _Changes, *, finished: bool = False) -> None:
-        report = ReportPartitionCommand(
-            load_id=self.epoch.load_id,
-            partition=self.partition,
-            rows=self.rows,
-            bad_rows=len(changes.bad),
-            batches=self.batches,
-            finished=finished,
-        )
-        await self.q.execute(report, Empty)
+        if these[0].deletes:
+            removal, deleted = self._found.deletion()
+            return deleted.make(removal.delete(), items)
+        return self._found.items.make(self._found.table.write(), items)
 
 
 def _is_own(options: SinkOptions, name: str) -> bool:

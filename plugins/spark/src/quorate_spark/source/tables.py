@@ -11,7 +11,7 @@ from typing import Any
 
 from google.protobuf.message import Message
 from quorate.plugin import ColumnFamily, Command, Items
-from quorate.plugin.advanced import Table
+from quorate.plugin.advanced import Removal, Table
 from quorate.plugin.declared import Declared, declare
 from quorate.plugin.discovery import installed
 from quorate.plugin.singles import singles_of
@@ -61,6 +61,13 @@ class FoundTable:
         table = self.table
         [first] = [each for each in table.columns if each.name == table.key[0]]
         return first.type == "binary" and table.to_key(b"k") == b"k"
+
+    def deletion(self) -> tuple[Removal, Items[Any, Any]]:
+        """Return how rows are deleted by their keys; raises `SourceError` where they cannot be."""
+        removal = self.table.removal
+        if removal is None or self.delete is None or self.delete.items is None:
+            raise SourceError(f"rows of {self.name} cannot be deleted: its plugin offers no way")
+        return removal, self.delete.items
 
     @property
     def group(self) -> str:

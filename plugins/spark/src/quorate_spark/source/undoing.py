@@ -14,12 +14,11 @@ from quorate.v1.files_pb2 import OpenFilesResponse
 from quorate_spark.client import Loads
 from quorate_spark.source import placing
 from quorate_spark.source.errors import SourceError
-from quorate_spark.source.shards import ShardPlan, plan_of, session_name
+from quorate_spark.source.shards import VIEWS, ShardPlan, plan_of, session_name, viewed
 from quorate_spark.source.tables import FoundTable, find
 from quorate_spark.source.uploading import opened_sets, set_name
 from quorate_spark.v1.queries_pb2 import LoadView
 
-_VIEWS: Final = "/quorate.v1.ViewService"
 #: Rows that are deleted with one command: few, for a shard that is busy as well.
 _BATCH: Final = 250
 #: How an item is refused whose row was changed or deleted since; plugins may say of what there is
@@ -42,8 +41,8 @@ def abort(client: Client, load_id: str, progress: Callable[[int], object]) -> in
     """
     load = _demand(client, load_id)
     found = find(load.load.table)
-    if found.delete is None:
-        raise SourceError(f"rows of {found.name} cannot be taken back: its plugin offers no way")
+    # A load whose rows cannot be deleted stays as it is.
+    found.deletion()
     loads = Loads(client)
     # From here on no part of it begins, so all that have are known.
     loads.begin_abort(load_id)
@@ -114,13 +113,10 @@ def _delete(client: Client, found: FoundTable, items: Sequence[Any]) -> int:
 
     A row that was changed since stays. Raises `SourceError` while any other one is left.
     """
-    removal, delete = found.table.removal, found.delete
-    assert removal is not None
-    assert delete is not None
-    assert delete.items is not None
+    removal, deleted = found.deletion()
     left, removed, patience = items, 0, monotonic() + _PATIENCE_S
     while True:
-        reply = client.execute(delete.items.make(removal.delete(), left), BatchReply)
+        reply = client.execute(deleted.make(removal.delete(), left), BatchReply)
         refused = [each for each in reply.refusals if not each.code.endswith(_CHANGED)]
         gone = reply.items - len(reply.refusals)
         removed += gone
@@ -147,20 +143,18 @@ def _remove(
     written: set[int],
     progress: Callable[[int], object],
 ) -> int:
-    removal, delete = found.table.removal, found.delete
-    if removal is None or delete is None or delete.items is None:
-        raise SourceError(f"rows of {found.name} cannot be taken back: its plugin offers no way")
-    node = client.at(plan.leaders[shard])
-    request = views.OpenViewRequest(family=found.table.family, shard=shard)
-    view = node.call(f"{_VIEWS}/Open", request, views.OpenViewResponse).view
+    removal, _ = found.deletion()
     removed = 0
-    pages = node.stream(f"{_VIEWS}/Read", views.ReadViewRequest(view=view), views.ReadViewResponse)
-    for page in pages:
-        items = [
-            removal.to_item(row.key, row.revision) for row in page.rows if row.revision in written
-        ]
-        for at in range(0, len(items), _BATCH):
-            removed += _delete(client, found, items[at : at + _BATCH])
-        progress(len(page.rows))
-    node.call(f"{_VIEWS}/Close", views.CloseViewRequest(view=view), views.CloseViewResponse)
+    node = client.at(plan.leaders[shard])
+    with viewed(client, plan, found.table.family, shard) as view:
+        reading = views.ReadViewRequest(view=view.view)
+        for page in node.stream(f"{VIEWS}/Read", reading, views.ReadViewResponse):
+            items = [
+                removal.to_item(row.key, row.revision)
+                for row in page.rows
+                if row.revision in written
+            ]
+            for at in range(0, len(items), _BATCH):
+                removed += _delete(client, found, items[at : at + _BATCH])
+            progress(len(page.rows))
     return removed

@@ -21,7 +21,7 @@ from quorate_spark.source.connecting import client_of
 from quorate_spark.source.errors import SourceError
 from quorate_spark.source.options import WriteOptions
 from quorate_spark.source.reporting import Sent
-from quorate_spark.source.sending import send, source_error
+from quorate_spark.source.sending import send, source_error, source_errors
 from quorate_spark.source.tables import find
 from quorate_spark.source.whole_input import connections, whole
 from quorate_spark.v1.commands_pb2 import BeginLoadCommand, EndLoadCommand
@@ -111,11 +111,8 @@ class TableWriter(DataSourceArrowWriter):
         _ask(options, EndLoadCommand(load_id=options.load_id, staged=True))
         if options.publish == "later":
             return
-        try:
-            with client_of(options) as client:
-                placing.publish(client, options.load_id, options.timeout_s)
-        except QuorateError as error:
-            raise source_error(error, options.load_id) from error
+        with source_errors(options.load_id), client_of(options) as client:
+            placing.publish(client, options.load_id, options.timeout_s)
 
     def _end(self, failure: str) -> None:
         _ask(self.options, EndLoadCommand(load_id=self.options.load_id, failure=failure))
@@ -150,25 +147,19 @@ def begun(options: WriteOptions, schema: StructType, *, overwrite: bool) -> Tabl
         )
     if not options.load_id:
         options = replace(options, load_id=uuid.uuid4().hex)
-    try:
-        with client_of(options) as client:
-            opened = placing.opened(client, options, found)
-            command = BeginLoadCommand(
-                load_id=options.load_id,
-                table=options.table,
-                insert_only=options.conflict == "insert_only",
-                by_files=opened is not None,
-                atomic=options.publish != "shards",
-            )
-            client.execute(command, Load)
-    except QuorateError as error:
-        raise source_error(error, options.load_id) from error
+    with source_errors(options.load_id), client_of(options) as client:
+        opened = placing.opened(client, options, found)
+        command = BeginLoadCommand(
+            load_id=options.load_id,
+            table=options.table,
+            insert_only=options.conflict == "insert_only",
+            by_files=opened is not None,
+            atomic=options.publish != "shards",
+        )
+        client.execute(command, Load)
     return TableWriter(options, opened)
 
 
 def _ask(options: WriteOptions, command: Any) -> Load:
-    try:
-        with client_of(options) as client:
-            return client.execute(command, Load)
-    except QuorateError as error:
-        raise source_error(error, options.load_id) from error
+    with source_errors(options.load_id), client_of(options) as client:
+        return client.execute(command, Load)

@@ -97,7 +97,8 @@ def acknowledge_drops(txn: Txn, command: pb.AcknowledgeDrops) -> BatchReply:
             )
         key = drop_key(command.engine, dropped.shard_uid, dropped.segment)
         drop = read_drop(txn, key)
-        if drop is not None and _answers(dropped, drop):
+        # It may answer an earlier request.
+        if drop is not None and dropped.segment_epoch == drop.segment_epoch:
             _settle(txn, fleet, key, drop)
 
     return answer_each_with_fleet(txn, command.segments, acknowledge)
@@ -136,11 +137,6 @@ def forget(txn: Txn, fleet: Fleet, key: bytes) -> None:
     if drop is None or not fleet.is_lost(drop.engine):
         raise Rejected("FAILED_PRECONDITION", "the engine may still drop what it was asked to")
     _settle(txn, fleet, key, drop)
-
-
-def _answers(dropped: pb.DroppedSegment, drop: rows.Drop) -> bool:
-    """Return whether an acknowledgement is for this drop, and not for an earlier request."""
-    return dropped.segment_epoch == drop.segment_epoch
 
 
 def _settle(txn: Txn, fleet: Fleet, key: bytes, drop: rows.Drop) -> None:

@@ -8,6 +8,7 @@ from quorate_storage_engine.engines.fleet import Fleet
 from quorate_storage_engine.leadership.apply import check_claim
 from quorate_storage_engine.removal.apply import begin_removal
 from quorate_storage_engine.segments.rows import (
+    Draft,
     check_segment_epoch,
     draft,
     found_segment,
@@ -99,12 +100,22 @@ def _begun_before(
     return pb.ShardState(shard=shard, segment=read_segment(txn, shard.name, shard.active_segment))
 
 
-def seal(txn: Txn, fleet: Fleet, command: pb.SealSegment) -> rows.Segment:
-    """Seal a segment that is being written to."""
+def _claimed(
+    txn: Txn,
+    fleet: Fleet,
+    command: pb.SealSegment | pb.RecordSegmentStart | pb.UpdateSegmentIsr,
+) -> Draft:
+    """Return the segment of a running shard that its leader asks to change."""
     running_shard(txn, command.shard)
     found = draft(txn, command.shard, command.segment)
+    check_claim(fleet, found.segment, command.claim)
+    return found
+
+
+def seal(txn: Txn, fleet: Fleet, command: pb.SealSegment) -> rows.Segment:
+    """Seal a segment that is being written to."""
+    found = _claimed(txn, fleet, command)
     segment = found.segment
-    check_claim(fleet, segment, command.claim)
     if segment.status == rows.SEGMENT_STATUS_SEALED:
         if segment.end_offset == command.end_offset:
             return segment
@@ -119,9 +130,7 @@ def seal(txn: Txn, fleet: Fleet, command: pb.SealSegment) -> rows.Segment:
 
 def record_start(txn: Txn, fleet: Fleet, command: pb.RecordSegmentStart) -> rows.Segment:
     """Record the time of a segment's first record."""
-    running_shard(txn, command.shard)
-    found = draft(txn, command.shard, command.segment)
-    check_claim(fleet, found.segment, command.claim)
+    found = _claimed(txn, fleet, command)
     found.segment.start_timestamp_ms = command.start_timestamp_ms
     return store(txn, fleet, found)
 
@@ -151,10 +160,8 @@ def delete(txn: Txn, fleet: Fleet, command: pb.DeleteSegment) -> rows.Segment:
 
 def update_isr(txn: Txn, fleet: Fleet, command: pb.UpdateSegmentIsr) -> rows.Segment:
     """Replace the in-sync replicas of a segment, for its leader."""
-    running_shard(txn, command.shard)
-    found = draft(txn, command.shard, command.segment)
+    found = _claimed(txn, fleet, command)
     segment = found.segment
-    check_claim(fleet, segment, command.claim)
     check_segment_epoch(segment, command.segment_epoch)
     check_isr(fleet, segment, command.isr)
     segment.isr[:] = [member.engine for member in command.isr]

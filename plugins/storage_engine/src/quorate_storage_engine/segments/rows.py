@@ -143,13 +143,12 @@ def erase(txn: Txn, fleet: Fleet, draft: Draft) -> None:
 
 def _follow(txn: Txn, fleet: Fleet, segment: Segment, was: Facets, now: Facets) -> None:
     shard, number = segment.shard, segment.number
-    if was.replicas != now.replicas:
-        for engine in sorted(was.replicas - now.replicas):
-            txn.delete(families.REPLICAS, families.replica_key(engine, shard, number))
-            fleet.count(engine, replicas=-1)
-        for engine in sorted(now.replicas - was.replicas):
-            txn.put(families.REPLICAS, families.replica_key(engine, shard, number), _NOTHING)
-            fleet.count(engine, replicas=1)
+    for engine in sorted(was.replicas - now.replicas):
+        txn.delete(REPLICAS, replica_key(engine, shard, number))
+        fleet.count(engine, replicas=-1)
+    for engine in sorted(now.replicas - was.replicas):
+        txn.put(REPLICAS, replica_key(engine, shard, number), _NOTHING)
+        fleet.count(engine, replicas=1)
     if was.leadership != now.leadership:
         if was.leadership is not None:
             engine, epoch = was.leadership
@@ -157,18 +156,14 @@ def _follow(txn: Txn, fleet: Fleet, segment: Segment, was: Facets, now: Facets) 
             fleet.count(engine, leaderships=-1)
         if now.leadership is not None:
             engine, epoch = now.leadership
-            txn.put(
-                families.LEADERSHIPS,
-                families.leadership_key(engine, epoch, shard, number),
-                _NOTHING,
-            )
+            key = families.leadership_key(engine, epoch, shard, number)
+            txn.put(families.LEADERSHIPS, key, _NOTHING)
             fleet.count(engine, leaderships=1)
-    if was.indexes != now.indexes:
-        key = segment_key(shard, number)
-        for index in sorted(was.indexes - now.indexes):
-            txn.delete(index, key)
-        for index in sorted(now.indexes - was.indexes):
-            txn.put(index, key, _NOTHING)
+    key = segment_key(shard, number)
+    for index in sorted(was.indexes - now.indexes):
+        txn.delete(index, key)
+    for index in sorted(now.indexes - was.indexes):
+        txn.put(index, key, _NOTHING)
 
 
 def indexed(reader: Reader, index: str, after: SegmentId) -> Iterator[Segment]:

@@ -34,11 +34,15 @@ def read_shard(reader: Reader, name: str) -> Shard:
 def running_shard(reader: Reader, name: str) -> Shard:
     """Return a shard that may be changed; rejects a shard that is being deleted."""
     shard = read_shard(reader, name)
+    _check_running(shard)
+    return shard
+
+
+def _check_running(shard: Shard) -> None:
     if shard.status == SHARD_STATUS_DELETING:
         raise Rejected(
-            "SHARD_DELETING", f"engine shard {name} is being deleted; wait until it is gone"
+            "SHARD_DELETING", f"engine shard {shard.name} is being deleted; wait until it is gone"
         )
-    return shard
 
 
 def write_shard(txn: Txn, shard: Shard) -> Shard:
@@ -109,10 +113,7 @@ def create(txn: Txn, fleet: Fleet, command: pb.CreateShard) -> pb.ShardState:
 
 
 def _as_it_is(txn: Txn, shard: rows.Shard, command: pb.CreateShard) -> pb.ShardState:
-    if shard.status == rows.SHARD_STATUS_DELETING:
-        raise Rejected(
-            "SHARD_DELETING", f"engine shard {shard.name} is being deleted; wait until it is gone"
-        )
+    _check_running(shard)
     asked = (command.tenant, command.topic, command.config)
     if asked != (shard.tenant, shard.topic, shard.config):
         raise Rejected(

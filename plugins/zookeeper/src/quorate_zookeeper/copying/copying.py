@@ -30,9 +30,9 @@ class Copied:
     copied: int = 0
     #: Skipped ephemeral znodes: they end with their sessions, which are not copied.
     ephemeral: int = 0
-    deleted: int = 0
     #: Znodes whose data has changed since their creation; their copies start at version 0.
     versioned: int = 0
+    deleted: int = 0
     #: Changes copied while following.
     followed: int = 0
     #: Znodes that the source or the target refused, with the error codes.

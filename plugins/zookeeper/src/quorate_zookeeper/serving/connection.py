@@ -8,6 +8,7 @@ import logging
 import secrets
 from collections import deque
 from collections.abc import Callable, Container
+from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Final, cast
 
@@ -48,23 +49,21 @@ _TOO_LARGE: Final = "TOO_LARGE"
 _WRITES: Final = (WRITES - {Op.CHECK}) | {Op.MULTI}
 
 
+@dataclass(slots=True, eq=False)
 class _Slot:
     """The place of a reply among those of its connection."""
 
-    __slots__ = ("arrived_s", "body", "done", "error", "last", "size", "xid", "zxid")
-
-    def __init__(self, xid: int, arrived_s: float, size: int = 0) -> None:
-        self.xid: Final = xid
-        self.arrived_s: Final = arrived_s
-        #: Bytes of the request, of a write.
-        self.size: Final = size
-        #: The reply is sent after every event up to this transaction; 0: at once.
-        self.zxid = 0
-        self.error = 0
-        self.body = b""
-        self.done = False
-        #: Whether the connection is closed after it.
-        self.last = False
+    xid: int
+    arrived_s: float
+    #: Bytes of the request, of a write.
+    size: int = 0
+    #: Whether the connection is closed after it.
+    last: bool = False
+    #: The reply is sent after every event up to this transaction; 0: at once.
+    zxid: int = 0
+    error: int = 0
+    body: bytes = b""
+    done: bool = False
 
 
 class Connection(asyncio.Protocol):
@@ -445,9 +444,8 @@ class Connection(asyncio.Protocol):
         self, xid: int, zxid: int = 0, error: int = 0, body: bytes = b"", *, last: bool = False
     ) -> None:
         """Answer a request after the previous ones; `last` closes the connection after it."""
-        slot = _Slot(xid, self._arrived_s)
+        slot = _Slot(xid, self._arrived_s, last=last)
         self._slots.append(slot)
-        slot.last = last
         self._closes_session = self._closes_session or last
         self._fill(slot, zxid, error, body)
 
@@ -468,12 +466,11 @@ class Connection(asyncio.Protocol):
             type=op,
             request=request,
         )
-        slot = _Slot(xid, self._arrived_s, len(request))
-        self._slots.append(slot)
-        self._submit(slot, command)
+        self._submit(_Slot(xid, self._arrived_s, len(request)), command)
 
     def _submit(self, slot: _Slot, command: pb.Transact | pb.CloseSession) -> None:
         assert self._stream is not None
+        self._slots.append(slot)
         self._writes += 1
         self._writes_bytes += slot.size
         with self.server.node.acting(identities.user_of(self), self.peer):
@@ -501,8 +498,5 @@ class Connection(asyncio.Protocol):
 
     def _close_session(self, xid: int) -> None:
         self._closes_session = True
-        slot = _Slot(xid, self._arrived_s)
-        slot.last = True
-        self._slots.append(slot)
         command = pb.CloseSession(session=self.session, connection=self.number)
-        self._submit(slot, command)
+        self._submit(_Slot(xid, self._arrived_s, last=True), command)

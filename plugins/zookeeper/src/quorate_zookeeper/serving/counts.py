@@ -2,36 +2,26 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 
+
+@dataclass(slots=True)
 class Counts:
     """Monotonic counters."""
 
-    __slots__ = (
-        "_longest_s",
-        "_shortest_s",
-        "_total_s",
-        "answered",
-        "dropped",
-        "received",
-        "refused_identities",
-        "rejected",
-        "sent",
-    )
-
-    def __init__(self) -> None:
-        #: Requests received, and replies and events sent, on closed connections.
-        self.received = 0
-        self.sent = 0
-        #: Closed connections, connections among them that were over a limit, and refused proofs of
-        #: identities.
-        self.dropped = 0
-        self.rejected = 0
-        self.refused_identities = 0
-        #: Answered requests, and their latencies.
-        self.answered = 0
-        self._total_s = 0.0
-        self._shortest_s = float("inf")
-        self._longest_s = 0.0
+    #: Requests received, and replies and events sent, on closed connections.
+    received: int = 0
+    sent: int = 0
+    #: Closed connections, connections among them that were over a limit, and refused proofs of
+    #: identities.
+    dropped: int = 0
+    rejected: int = 0
+    refused_identities: int = 0
+    #: Answered requests, and their latencies.
+    answered: int = 0
+    _total_s: float = 0.0
+    _shortest_s: float = float("inf")
+    _longest_s: float = 0.0
 
     def took(self, seconds: float) -> None:
         """Count an answered request with its latency."""

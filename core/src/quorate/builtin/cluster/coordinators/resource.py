@@ -5,17 +5,19 @@ from typing import Any, Final
 
 from quorate.builtin.cluster.coordinators import apply, queries
 from quorate.builtin.cluster.coordinators.rows import COORDINATORS, Assignment, Candidates, row_key
-from quorate.builtin.cluster.families import GROUP
+from quorate.builtin.cluster.families import BROKERS, GROUP
 from quorate.builtin.cluster.validation import check_labels, check_text, check_wanted
 from quorate.plugin import (
     Access,
     Admission,
     Checks,
+    Controller,
     Invalid,
     NodeApi,
     Query,
     Resource,
     Serving,
+    ShardRef,
     Verb,
 )
 from quorate.plugin.advanced import constant_key, split_invalid
@@ -100,9 +102,21 @@ QUERIES: Final[tuple[Query[Any], ...]] = tuple(
 )
 
 
-def check_broker(request: pb.ListCoordinatorsRequest) -> None:
-    """Refuse a name that no broker can have."""
-    check_wanted("broker", request.broker)
+async def move(node: NodeApi, shard: ShardRef) -> None:
+    """Move keys of lost brokers, and waiting keys, until none is left to move."""
+    query = pb.FindCoordinatorMoves(limit=queries.MOST_MOVES)
+    while found := [each.assignment async for each in node.query(query, pb.CoordinatorMove)]:
+        await node.propose(pb.MoveCoordinators(assignments=found), BatchReply, if_leader=shard)
+
+
+MOVING: Final = Controller(
+    name="cluster.coordinator_moving",
+    group=GROUP,
+    run_once=move,
+    # It is woken when brokers come and go: this is for a run that failed.
+    interval_s=10.0,
+    wake_on=(BROKERS,),
+)
 
 
 #: The rows lie with those of the brokers: a key is assigned only to a registered one.
@@ -118,7 +132,8 @@ COORDINATOR: Final = Resource(
                 right="write", domain=COORDINATORS, items="coordinators", key="role"
             ),
         },
-        keep=check_broker,
+        # A name that no broker can have is refused.
+        keep=lambda request: check_wanted("broker", request.broker),
     ),
     key=("role", "key"),
     check_key={"role": check_text, "key": check_key},

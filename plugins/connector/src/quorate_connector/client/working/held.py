@@ -5,7 +5,8 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import Awaitable, Callable, Coroutine, Iterable, Iterator
-from typing import Any, Final, Protocol
+from dataclasses import dataclass
+from typing import Any, Final
 from urllib.parse import quote, quote_plus
 
 from quorate_connector.v1 import connectors_pb2, tasks_pb2
@@ -56,15 +57,14 @@ def _leaves(error: BaseException) -> Iterator[BaseException]:
         yield error
 
 
-class Work(Protocol):
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Work:
     """A task that is ready to run."""
 
-    def run(self) -> Awaitable[None]:
-        """Run it until it is cancelled."""
-
-    @property
-    def secrets(self) -> frozenset[str]:
-        """The secrets that its errors must not show."""
+    #: Runs it until it is cancelled.
+    run: Callable[[], Awaitable[None]]
+    #: Returns the secrets that it has read, which its errors must not show.
+    secrets: Callable[[], frozenset[str]]
 
 
 #: Prepares a task; its work calls `fenced` once it learns that another worker has the task.
@@ -195,7 +195,7 @@ class HeldTask:
     async def _run(self) -> None:
         async with self._turn:
             work = await self._prepare(self.row, self.end)
-            self._secrets = lambda: work.secrets
+            self._secrets = work.secrets
             self._ready = True
             self._changed()
             await self._may_run.wait()

@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import Awaitable, Callable, Iterable
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Final, Generic, TypeVar
 
 from pydantic import BaseModel, ValidationError
@@ -13,6 +14,7 @@ from quorate.client import AsyncClient, UnavailableError
 
 from quorate_connector.client.connectors import Connectors
 from quorate_connector.client.working.assigned import AssignedTask
+from quorate_connector.client.working.held import Work
 from quorate_connector.client.working.secrets import AllowedSecrets
 from quorate_connector.types.faults import invalid
 from quorate_connector.v1.connectors_pb2 import Connector
@@ -37,23 +39,6 @@ class Runner(Generic[C]):
     run: Callable[[AssignedTask[C]], Awaitable[None]]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PreparedWork:
-    """The code of a type, with the task to run."""
-
-    task: AssignedTask[Any]
-    code: Callable[[AssignedTask[Any]], Awaitable[None]]
-
-    def run(self) -> Awaitable[None]:
-        """Run the task until it is cancelled."""
-        return self.code(self.task)
-
-    @property
-    def secrets(self) -> frozenset[str]:
-        """The secrets that the code has read, which errors must not show."""
-        return self.task.secrets
-
-
 class Preparation:
     """Resolves the definition, configuration and code of a task."""
 
@@ -66,7 +51,7 @@ class Preparation:
         self._runners: Final = {runner.name: runner for runner in runners}
         self._calls: Final = asyncio.Semaphore(_CALLS)
 
-    async def prepare(self, row: Task, fenced: Callable[[], None]) -> PreparedWork:
+    async def prepare(self, row: Task, fenced: Callable[[], None]) -> Work:
         """Return the work of a task; raises the reason why this worker cannot run it."""
         definition = (await self._connector(row)).definition
         runner = self._runners.get(definition.type)
@@ -91,7 +76,7 @@ class Preparation:
             allowed=self._allowed,
             fenced=fenced,
         )
-        return PreparedWork(task=task, code=runner.run)
+        return Work(run=partial(runner.run, task), secrets=lambda: task.secrets)
 
     async def _connector(self, row: Task) -> Connector:
         """Return the connector of a row, in any version.

@@ -152,7 +152,8 @@ class Shift:
         """Send reports, or only a heartbeat; return whether all of them were settled."""
         settled = True
         # Without reports there is one part, a heartbeat.
-        for part in list(weighed_parts(reports, _weigh, _MOST)) or [[]]:
+        parts = weighed_parts(reports, lambda each: (1, each[1].ByteSize()), _MOST)
+        for part in list(parts) or [[]]:
             left_at = self._loop.time()
             command = ReportTasks(
                 worker=self._broker.name,
@@ -203,7 +204,3 @@ class Shift:
             self._lease_end = None
         for held in self._held.values():
             held.lease(holds)
-
-
-def _weigh(report: tuple[HeldTask, TaskReport]) -> tuple[int, int]:
-    return 1, report[1].ByteSize()

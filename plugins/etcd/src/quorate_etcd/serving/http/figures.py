@@ -51,10 +51,9 @@ class Figures:
         yield _counter("etcd_server_leader_changes_seen_total", self._changes)
         yield _counter("etcd_server_proposals_committed_total", shard.committed)
         yield _gauge("etcd_server_proposals_applied_total", shard.applied)
-        labels = f'{{server_version="{release.SERVER}"}}'
-        yield f"# TYPE etcd_server_version gauge\netcd_server_version{labels} 1\n"
-        labels = f'{{cluster_version="{release.CLUSTER.rpartition(".")[0]}"}}'
-        yield f"# TYPE etcd_cluster_version gauge\netcd_cluster_version{labels} 1\n"
+        yield _gauge("etcd_server_version", 1, f'{{server_version="{release.SERVER}"}}')
+        minor = release.CLUSTER.rpartition(".")[0]
+        yield _gauge("etcd_cluster_version", 1, f'{{cluster_version="{minor}"}}')
         size = self._node.shard_bytes(families.GROUP, self._key)
         yield _gauge("etcd_mvcc_db_total_size_in_bytes", size)
         yield _gauge("etcd_mvcc_db_total_size_in_use_in_bytes", size)
@@ -84,8 +83,8 @@ def _labels(service: str, method: str, kind: str) -> str:
     return f'grpc_method="{method}",grpc_service="{service}",grpc_type="{kind}"'
 
 
-def _gauge(name: str, value: float) -> str:
-    return f"# TYPE {name} gauge\n{name} {value + 0}\n"
+def _gauge(name: str, value: float, labels: str = "") -> str:
+    return f"# TYPE {name} gauge\n{name}{labels} {value + 0}\n"
 
 
 def _counter(name: str, value: float) -> str:

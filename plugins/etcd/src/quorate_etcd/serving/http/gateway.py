@@ -6,16 +6,15 @@ import json
 import logging
 import re
 from collections.abc import AsyncIterator, Iterator, Mapping
-from dataclasses import dataclass
 from typing import Any, Final
 
-from google.protobuf.descriptor import ServiceDescriptor
+from google.protobuf.descriptor import MethodDescriptor, ServiceDescriptor
 from google.protobuf.json_format import MessageToDict, ParseDict, ParseError
 from google.protobuf.message import Message
 from google.protobuf.message_factory import GetMessageClass
 from quorate.plugin.advanced import HttpAnswer, HttpRequest
 
-from quorate_etcd.serving.http.call import AbortedError, Call
+from quorate_etcd.serving.http.call import Call, stream_of
 from quorate_etcd.serving.http.routes import routes
 from quorate_etcd.serving.statuses import status_of
 
@@ -48,28 +47,16 @@ _NO_SPACE: Final = re.compile(r"\S")
 _MOST_REQUESTS: Final = 10_000
 
 
-@dataclass(frozen=True, slots=True)
-class _Method:
-    serve: Any
-    request: type[Message]
-    takes_stream: bool
-    answers_stream: bool
-
-
 class Gateway:
     """Calls the servicers of a store, each by the name of its service."""
 
     def __init__(self, servicers: Mapping[ServiceDescriptor, object]) -> None:
-        self._methods: Final[dict[str, _Method]] = {}
-        for path, service, name in routes():
-            if service in servicers:
-                method = service.methods_by_name[name]
-                self._methods[path] = _Method(
-                    serve=getattr(servicers[service], name),
-                    request=GetMessageClass(method.input_type),
-                    takes_stream=method.client_streaming,
-                    answers_stream=method.server_streaming,
-                )
+        #: By path: the method, and what serves it.
+        self._methods: Final[dict[str, tuple[MethodDescriptor, Any]]] = {
+            path: (service.methods_by_name[name], getattr(servicers[service], name))
+            for path, service, name in routes()
+            if service in servicers
+        }
 
     def takes(self, path: str) -> bool:
         """Whether a path is one of the gateway's."""
@@ -78,21 +65,22 @@ class Gateway:
     async def answer(self, request: HttpRequest) -> HttpAnswer:
         """Answer a request to one of its paths."""
         prefix = next(each for each in _PREFIXES if request.path.startswith(each))
-        method = self._methods.get(request.path.removeprefix(prefix))
-        if method is None:
+        found = self._methods.get(request.path.removeprefix(prefix))
+        if found is None:
             return _refused(_NOT_FOUND, "Not Found")
+        method, serve = found
         if request.method != "POST":
             return _refused(_UNIMPLEMENTED, "Method Not Allowed")
         try:
             messages = list(_parsed(method, request.body))
         except (ValueError, RecursionError, ParseError) as error:
             return _refused(_INVALID, str(error))
-        call = Call(request, messages)
-        asked = call if method.takes_stream else messages[0]
+        asked = stream_of(messages) if method.client_streaming else messages[0]
         try:
-            if method.answers_stream:
-                return await _begun(call.answers(method.serve, asked))
-            return _json(200, _shown(await method.serve(asked, call)))
+            answer = serve(asked, Call(request))
+            if method.server_streaming:
+                return await _begun(answer)
+            return _json(200, _shown(await answer))
         except Exception as error:  # noqa: BLE001 - each becomes a status
             return _refused(*_status(request.path, error))
 
@@ -114,25 +102,16 @@ async def _lines(first: Message, rest: Any) -> AsyncIterator[bytes]:
             yield _line({"result": _shown(each)})
     except Exception as error:  # noqa: BLE001 - it is the last line
         code, text = _status("a stream", error)
-        status = _STATUSES.get(code, 500)
-        yield _line(
-            {
-                "error": {
-                    "code": code,
-                    "message": text,
-                    "grpc_code": code,
-                    "http_code": status,
-                    "http_status": "",
-                }
-            }
-        )
+        failure = {"code": code, "message": text, "grpc_code": code}
+        failure |= {"http_code": _STATUSES.get(code, 500), "http_status": ""}
+        yield _line({"error": failure})
     finally:
         await rest.aclose()
 
 
-def _parsed(method: _Method, body: bytes) -> Iterator[Message]:
+def _parsed(method: MethodDescriptor, body: bytes) -> Iterator[Message]:
     """Yield the requests in a body; raises `ValueError` and `ParseError`."""
-    text = body.decode("utf-8")
+    kind, text = GetMessageClass(method.input_type), body.decode("utf-8")
     at, count = _after_space(text, 0), 0
     while at < len(text):
         value, end = _DECODER.raw_decode(text, at)
@@ -140,12 +119,12 @@ def _parsed(method: _Method, body: bytes) -> Iterator[Message]:
             raise ValueError(f"a request is an object, and not {text[at : at + 20]!r}")
         if count == _MOST_REQUESTS:
             raise ValueError(f"a body has at most {_MOST_REQUESTS:,} requests: send several")
-        yield ParseDict(value, method.request(), ignore_unknown_fields=True)
-        if not method.takes_stream:
+        yield ParseDict(value, kind(), ignore_unknown_fields=True)
+        if not method.client_streaming:
             return
         at, count = _after_space(text, end), count + 1
-    if not count and not method.takes_stream:
-        yield method.request()
+    if not count and not method.client_streaming:
+        yield kind()
 
 
 def _after_space(text: str, at: int) -> int:
@@ -159,13 +138,17 @@ def _shown(message: Message) -> dict[str, Any]:
     return shown
 
 
+def compact(content: Mapping[str, Any]) -> bytes:
+    """Return an object as JSON without white space."""
+    return json.dumps(content, separators=(",", ":")).encode()
+
+
 def _line(content: Mapping[str, Any]) -> bytes:
-    return json.dumps(content, separators=(",", ":")).encode() + b"\n"
+    return compact(content) + b"\n"
 
 
 def _json(status: int, content: Mapping[str, Any]) -> HttpAnswer:
-    body = json.dumps(content, separators=(",", ":"))
-    return HttpAnswer(status, body.encode(), _JSON, _HEADERS)
+    return HttpAnswer(status, compact(content), _JSON, _HEADERS)
 
 
 def _refused(code: int, text: str) -> HttpAnswer:
@@ -174,8 +157,6 @@ def _refused(code: int, text: str) -> HttpAnswer:
 
 
 def _status(path: str, error: Exception) -> tuple[int, str]:
-    if isinstance(error, AbortedError):
-        return error.code, error.text
     found = status_of(error)
     if found is None:
         _log.error("%s failed", path, exc_info=error)

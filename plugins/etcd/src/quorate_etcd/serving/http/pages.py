@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Awaitable, Callable, Iterable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from typing import Final
 from urllib.parse import parse_qs
 
 from quorate.plugin.advanced import HttpAnswer, HttpRequest
 
 from quorate_etcd import release
-from quorate_etcd.serving.http.gateway import Gateway
+from quorate_etcd.serving.http.gateway import Gateway, compact
 
 _JSON: Final = "application/json"
 _CORS: Final = {
@@ -65,7 +64,7 @@ class Pages:
                     "etcdcluster": release.CLUSTER,
                     "storage": release.CLUSTER,
                 }
-                return HttpAnswer(200, _compact(served), _JSON)
+                return HttpAnswer(200, compact(served), _JSON)
             case "/health":
                 return await self._healthy(request)
             case "/metrics":
@@ -81,7 +80,7 @@ class Pages:
         reason = await self._health(serializable, frozenset(asked.get("exclude", ())))
         well = "false" if reason else "true"
         return HttpAnswer(
-            503 if reason else 200, _compact({"health": well, "reason": reason}), _JSON
+            503 if reason else 200, compact({"health": well, "reason": reason}), _JSON
         )
 
     async def _probe(self, page: str, name: str, request: HttpRequest) -> HttpAnswer:
@@ -97,12 +96,5 @@ class Pages:
             failed = failed or bool(reason)
             lines.append(f"[-]{each} failed: {reason}" if reason else f"[+]{each} ok")
         verbose = failed or "verbose" in asked
-        return HttpAnswer(503 if failed else 200, _listed(lines if verbose else [], failed))
-
-
-def _listed(lines: Iterable[str], failed: bool) -> bytes:
-    return "\n".join([*lines, "not ok" if failed else "ok"]).encode() + b"\n"
-
-
-def _compact(content: Mapping[str, str]) -> bytes:
-    return json.dumps(content, separators=(",", ":")).encode()
+        shown = [*(lines if verbose else ()), "not ok" if failed else "ok"]
+        return HttpAnswer(503 if failed else 200, "\n".join(shown).encode() + b"\n")

@@ -5,109 +5,76 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
-from google.protobuf.descriptor import FileDescriptor, ServiceDescriptor
+from google.protobuf.descriptor import ServiceDescriptor
 
 from quorate_etcd.wire import election_pb2, lock_pb2, rpc_pb2
 
+_RPC: Final = rpc_pb2.DESCRIPTOR.services_by_name
 
-def _service(file: FileDescriptor, name: str) -> ServiceDescriptor:
-    return file.services_by_name[name]
-
-
-KV: Final = _service(rpc_pb2.DESCRIPTOR, "KV")
-WATCH: Final = _service(rpc_pb2.DESCRIPTOR, "Watch")
-LEASE: Final = _service(rpc_pb2.DESCRIPTOR, "Lease")
-CLUSTER: Final = _service(rpc_pb2.DESCRIPTOR, "Cluster")
-MAINTENANCE: Final = _service(rpc_pb2.DESCRIPTOR, "Maintenance")
-AUTH: Final = _service(rpc_pb2.DESCRIPTOR, "Auth")
-LOCK: Final = _service(lock_pb2.DESCRIPTOR, "Lock")
-ELECTION: Final = _service(election_pb2.DESCRIPTOR, "Election")
+KV: Final = _RPC["KV"]
+WATCH: Final = _RPC["Watch"]
+LEASE: Final = _RPC["Lease"]
+CLUSTER: Final = _RPC["Cluster"]
+MAINTENANCE: Final = _RPC["Maintenance"]
+AUTH: Final = _RPC["Auth"]
+LOCK: Final = lock_pb2.DESCRIPTOR.services_by_name["Lock"]
+ELECTION: Final = election_pb2.DESCRIPTOR.services_by_name["Election"]
 
 #: By service: the paths of its methods, below the version of the API.
-_PATHS: Final = (
-    (
-        KV,
-        {
-            "Range": "kv/range",
-            "Put": "kv/put",
-            "DeleteRange": "kv/deleterange",
-            "Txn": "kv/txn",
-            "Compact": "kv/compaction",
+_PATHS: Final[dict[ServiceDescriptor, dict[str, str]]] = {
+    KV: {
+        "Range": "kv/range",
+        "Put": "kv/put",
+        "DeleteRange": "kv/deleterange",
+        "Txn": "kv/txn",
+        "Compact": "kv/compaction",
+    },
+    WATCH: {"Watch": "watch"},
+    LEASE: {
+        "LeaseGrant": "lease/grant",
+        "LeaseRevoke": "lease/revoke kv/lease/revoke",
+        "LeaseKeepAlive": "lease/keepalive",
+        "LeaseTimeToLive": "lease/timetolive kv/lease/timetolive",
+        "LeaseLeases": "lease/leases kv/lease/leases",
+    },
+    CLUSTER: {
+        f"Member{verb}": f"cluster/member/{verb.lower()}"
+        for verb in ("Add", "Remove", "Update", "List", "Promote")
+    },
+    MAINTENANCE: {
+        **{
+            name: f"maintenance/{name.lower()}"
+            for name in ("Alarm", "Status", "Defragment", "Hash", "HashKV", "Snapshot", "Downgrade")
         },
-    ),
-    (WATCH, {"Watch": "watch"}),
-    (
-        LEASE,
-        {
-            "LeaseGrant": "lease/grant",
-            "LeaseRevoke": "lease/revoke kv/lease/revoke",
-            "LeaseKeepAlive": "lease/keepalive",
-            "LeaseTimeToLive": "lease/timetolive kv/lease/timetolive",
-            "LeaseLeases": "lease/leases kv/lease/leases",
+        "MoveLeader": "maintenance/transfer-leadership",
+    },
+    AUTH: {
+        "AuthEnable": "auth/enable",
+        "AuthDisable": "auth/disable",
+        "AuthStatus": "auth/status",
+        "Authenticate": "auth/authenticate",
+        **{
+            f"{kind}{verb}": f"auth/{kind.lower()}/{verb.lower()}"
+            for kind in ("User", "Role")
+            for verb in ("Add", "Get", "List", "Delete")
         },
-    ),
-    (
-        CLUSTER,
-        {
-            "MemberAdd": "cluster/member/add",
-            "MemberRemove": "cluster/member/remove",
-            "MemberUpdate": "cluster/member/update",
-            "MemberList": "cluster/member/list",
-            "MemberPromote": "cluster/member/promote",
-        },
-    ),
-    (
-        MAINTENANCE,
-        {
-            "Alarm": "maintenance/alarm",
-            "Status": "maintenance/status",
-            "Defragment": "maintenance/defragment",
-            "Hash": "maintenance/hash",
-            "HashKV": "maintenance/hashkv",
-            "Snapshot": "maintenance/snapshot",
-            "MoveLeader": "maintenance/transfer-leadership",
-            "Downgrade": "maintenance/downgrade",
-        },
-    ),
-    (
-        AUTH,
-        {
-            "AuthEnable": "auth/enable",
-            "AuthDisable": "auth/disable",
-            "AuthStatus": "auth/status",
-            "Authenticate": "auth/authenticate",
-            "UserAdd": "auth/user/add",
-            "UserGet": "auth/user/get",
-            "UserList": "auth/user/list",
-            "UserDelete": "auth/user/delete",
-            "UserChangePassword": "auth/user/changepw",
-            "UserGrantRole": "auth/user/grant",
-            "UserRevokeRole": "auth/user/revoke",
-            "RoleAdd": "auth/role/add",
-            "RoleGet": "auth/role/get",
-            "RoleList": "auth/role/list",
-            "RoleDelete": "auth/role/delete",
-            "RoleGrantPermission": "auth/role/grant",
-            "RoleRevokePermission": "auth/role/revoke",
-        },
-    ),
-    (LOCK, {"Lock": "lock/lock", "Unlock": "lock/unlock"}),
-    (
-        ELECTION,
-        {
-            "Campaign": "election/campaign",
-            "Proclaim": "election/proclaim",
-            "Leader": "election/leader",
-            "Observe": "election/observe",
-            "Resign": "election/resign",
-        },
-    ),
-)
+        "UserChangePassword": "auth/user/changepw",
+        "UserGrantRole": "auth/user/grant",
+        "UserRevokeRole": "auth/user/revoke",
+        "RoleGrantPermission": "auth/role/grant",
+        "RoleRevokePermission": "auth/role/revoke",
+    },
+    LOCK: {name: f"lock/{name.lower()}" for name in ("Lock", "Unlock")},
+    ELECTION: {
+        name: f"election/{name.lower()}"
+        for name in ("Campaign", "Proclaim", "Leader", "Observe", "Resign")
+    },
+}
 
 
 def routes() -> Iterator[tuple[str, ServiceDescriptor, str]]:
     """Yield the paths below the version of the API, each with a service and a method of it."""
-    for service, methods in _PATHS:
+    for service, methods in _PATHS.items():
         for name, paths in methods.items():
             for path in paths.split():
                 yield path, service, name
