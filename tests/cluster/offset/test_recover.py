@@ -160,6 +160,7 @@ def test_a_node_that_has_lost_all_is_replaced_by_an_empty_one(
     section["join"] = {name: known[name] for name in (each.name for each in others)}
     lost.file.write_text(tomlkit.dumps(file))
     lost.start()
+    until(lost.report)
     done = quorate(cluster, "member", "replace", lost.name, lost.address, "--yes")
     assert done.returncode == 0, done.stderr
 
