@@ -115,7 +115,7 @@ async def main() -> int:
     with (
         tempfile.TemporaryDirectory(dir=asked.directory) as place,
         Cluster(
-            Path(place), asked.nodes, plugins=_PLUGINS, settings=settings, tls=False
+            Path(place), asked.nodes, plugins=_PLUGINS, settings=settings, tls=False, forked=False
         ) as cluster,
     ):
         await ready(cluster, _FORMED_S)

@@ -86,7 +86,10 @@ class Side:
 @asynccontextmanager
 async def founded(settings: Settings, *, looked_after: bool) -> AsyncIterator[Side]:
     """Found a cluster; one that is looked after is archived, and its metrics are read."""
-    with tempfile.TemporaryDirectory() as place, Cluster(Path(place), settings=settings) as cluster:
+    with (
+        tempfile.TemporaryDirectory() as place,
+        Cluster(Path(place), settings=settings, forked=False) as cluster,
+    ):
         await asyncio.to_thread(cluster.ready)
         async with (
             AsyncClient(cluster.endpoints) as client,

@@ -290,7 +290,9 @@ def main() -> None:
     options = parser.parse_args()
     with ExitStack() as stack:
         directory = Path(stack.enter_context(tempfile.TemporaryDirectory(dir=options.directory)))
-        cluster = stack.enter_context(Cluster(directory, nodes=options.nodes, plugins=["mqtt"]))
+        cluster = stack.enter_context(
+            Cluster(directory, nodes=options.nodes, plugins=["mqtt"], forked=False)
+        )
         cluster.ready()
         with Client(cluster.endpoints) as q:
             q.execute(CreateTenant(name=TENANT), Tenant)

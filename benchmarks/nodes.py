@@ -45,7 +45,7 @@ def founded(
         settings["groups"] = {plugins[0]: {"shards": shards}}
     with (
         tempfile.TemporaryDirectory(dir=directory) as place,
-        Cluster(Path(place), nodes, plugins=plugins, settings=settings) as cluster,
+        Cluster(Path(place), nodes, plugins=plugins, settings=settings, forked=False) as cluster,
     ):
         yield cluster.ready()
 

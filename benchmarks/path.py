@@ -379,7 +379,7 @@ async def measure_engine(
         of_sessions = not OF_SESSIONS.isdisjoint(options.only)
         plugins = ["mqtt"] if of_sessions else []
         settings = {**settings, "rpc": {"engine": engine}}
-        with Cluster(directory, plugins=plugins, settings=settings) as cluster:
+        with Cluster(directory, plugins=plugins, settings=settings, forked=False) as cluster:
             nodes = Nodes(cluster.ready(), directory, engine, options.profile)
 
             async def measure(wanted: Mapping[str, Case]) -> None:

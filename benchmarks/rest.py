@@ -249,7 +249,9 @@ async def all_of(options: argparse.Namespace) -> list[Rest]:
         settings = {"groups": {"offset": {"shards": shards}}}
         with (
             tempfile.TemporaryDirectory(dir=options.directory) as place,
-            Cluster(Path(place), options.nodes, plugins=["offset"], settings=settings) as cluster,
+            Cluster(
+                Path(place), options.nodes, plugins=["offset"], settings=settings, forked=False
+            ) as cluster,
         ):
             found.append(await measure(cluster, shards, began, options))
     return found

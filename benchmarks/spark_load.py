@@ -294,7 +294,9 @@ def measure(
     write_sessions(spark, table, source, options.sessions, partitions)
     nodes = directory / "nodes"
     settings = {"groups": {table.group: {"shards": options.shards}}}
-    with Cluster(nodes, 3, plugins=["spark", *table.plugins], settings=settings) as cluster:
+    with Cluster(
+        nodes, 3, plugins=["spark", *table.plugins], settings=settings, forked=False
+    ) as cluster:
         cluster.ready()
         processes = list(cluster.nodes.values())
         with Client(cluster.endpoints) as client:

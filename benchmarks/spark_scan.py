@@ -167,7 +167,9 @@ def measure(
     write_sessions(spark, table, source, options.sessions, partitions)
     settings = {"groups": {table.group: {"shards": options.shards}}}
     plugins = ["spark", *table.plugins]
-    with Cluster(directory / "nodes", 3, plugins=plugins, settings=settings) as cluster:
+    with Cluster(
+        directory / "nodes", 3, plugins=plugins, settings=settings, forked=False
+    ) as cluster:
         cluster.ready()
         nodes = list(cluster.nodes.values())
         given = {"table": table.name, "endpoints": cluster.endpoints}

@@ -63,7 +63,9 @@ class Quorate(Served):
         self._has_sessions: Final = not OF_SESSIONS.isdisjoint(kinds)
         plugins = ["mqtt"] if self._has_sessions else []
         settings = {"rpc": {"engine": self.engine}}
-        self._cluster = Cluster(directory, plugins=plugins, settings=settings, tls=self.encrypted)
+        self._cluster = Cluster(
+            directory, plugins=plugins, settings=settings, tls=self.encrypted, forked=False
+        )
         self._connected: Final = AsyncExitStack()
         self._sessions: Any = None
         self._epoch = 0

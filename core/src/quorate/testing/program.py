@@ -9,8 +9,9 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Final
+from typing import IO, Final
 
+from quorate.testing.forking import Fork
 from quorate.testing.waiting import PATIENCE_S
 
 #: The module `time`, as the modules of Quorate see it from the first shift on.
@@ -36,7 +37,7 @@ class Program:
     def __init__(self, name: str, log: Path) -> None:
         self._name: Final = name
         self._log: Final = log
-        self._running: subprocess.Popen[bytes] | None = None
+        self._running: subprocess.Popen[bytes] | Fork | None = None
 
     @property
     def said(self) -> str:
@@ -55,11 +56,7 @@ class Program:
 
     def start(self, command: Sequence[str], environment: Mapping[str, str]) -> None:
         """Start it in its own session: its child processes end with it."""
-        if self.runs:
-            raise RuntimeError(f"{self._name} is already running; kill or stop it first")
-        self._let_go()
-        self._log.parent.mkdir(parents=True, exist_ok=True)
-        with self._log.open("ab") as log:
+        with self._begun() as log:
             self._running = subprocess.Popen(
                 command,
                 # The pipe ends with the test: see `end_with_parent`.
@@ -69,6 +66,22 @@ class Program:
                 start_new_session=True,
                 env=dict(environment),
             )
+
+    def fork(self, arguments: Sequence[str], environment: Mapping[str, str]) -> None:
+        """Start `quorate` with arguments, as `start` would with `end_with_parent(shift)`.
+
+        It is forked from a process that has imported what a node needs, the plugins too.
+        """
+        with self._begun() as log:
+            self._running = Fork(arguments, environment, log)
+
+    def _begun(self) -> IO[bytes]:
+        """Return the file of its output, for one more run."""
+        if self.runs:
+            raise RuntimeError(f"{self._name} is already running; kill or stop it first")
+        self._let_go()
+        self._log.parent.mkdir(parents=True, exist_ok=True)
+        return self._log.open("ab")
 
     def tell(self, line: str) -> None:
         """Send it a line: see `end_with_parent`."""
@@ -102,7 +115,7 @@ class Program:
         if self._running is not None and self._running.stdin is not None:
             self._running.stdin.close()
 
-    def _alive(self) -> "subprocess.Popen[bytes]":
+    def _alive(self) -> "subprocess.Popen[bytes] | Fork":
         if self._running is None:
             raise RuntimeError(f"{self._name} was not started")
         return self._running

@@ -31,7 +31,8 @@ class Cluster:
 
     `plugins` are enabled besides those of core, and `settings` are in the file of every node.
     With `tls` all nodes and clients need a certificate: `tls` has that of a client, `certificates`
-    the authority that signs more. By default QUORATE_TEST_CERTIFICATES decides.
+    the authority that signs more. By default QUORATE_TEST_CERTIFICATES decides. Unless nodes are
+    to be `forked`, each makes its imports itself, as nodes of users do: see `Program.fork`.
     """
 
     def __init__(
@@ -42,6 +43,7 @@ class Cluster:
         plugins: Collection[str] = (),
         settings: Settings | None = None,
         tls: bool | None = None,
+        forked: bool = True,
     ) -> None:
         self._directory: Final = directory
         shared = os.environ.get(CERTIFICATES) if tls is None else None
@@ -51,6 +53,7 @@ class Cluster:
         self._asks_callers = bool(shared)
         self._plugins: Final = tuple(plugins)
         self._settings: Final = settings or {}
+        self._forked: Final = forked
         self._exit: Final = ExitStack()
         self._initial: Final = tuple(f"node{number}" for number in range(1, nodes + 1))
         #: All nodes by name, the initial and the added ones.
@@ -146,6 +149,7 @@ class Cluster:
             http_address=http_port.address,
             peer_port=peer_port.number,
             tls=self.tls,
+            forked=self._forked,
         )
         if self.tls is not None:
             sign(self.certificates, name, [name, "127.0.0.1"])

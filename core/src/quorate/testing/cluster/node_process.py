@@ -53,6 +53,8 @@ class NodeProcess:
     failpoint: str = ""
     #: The directory of another release, which it runs from the next start on.
     packages: Path | None = None
+    #: Whether its process is forked from one that has imported this release.
+    forked: bool = True
     _channel: grpc.Channel | None = None
 
     @cached_property
@@ -81,10 +83,13 @@ class NodeProcess:
         if self.failpoint:
             armed = self.failpoint if "=" in self.failpoint else f"{self.failpoint}=kill"
             environment[VARIABLE] = armed
+        arguments = ("serve", "--config", str(self.file))
         if self.packages is not None:
             environment["PYTHONPATH"] = str(self.packages)
-        command = [sys.executable, "-c", _SERVE, "serve", "--config", str(self.file)]
-        self._program.start(command, environment)
+        elif self.forked:
+            self._program.fork(arguments, environment)
+            return
+        self._program.start([sys.executable, "-c", _SERVE, *arguments], environment)
 
     def ready(self) -> None:
         """Wait until it is ready; raises `AssertionError` with its last output if it ends."""
