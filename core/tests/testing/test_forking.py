@@ -39,6 +39,21 @@ def test_a_fork_is_a_run_of_the_command_line(program: Program) -> None:
     assert second.startswith("error: QUORATE__NODE__PORT: node.port: must be a valid integer")
 
 
+def test_the_end_of_a_fork_is_told_before_signals_miss_it(program: Program) -> None:
+    program.fork(["--version"], os.environ)
+    until(lambda: None if Path(f"/proc/{program.pid}").exists() else True)
+    assert not program.runs
+
+
+def test_no_origin_is_told(program: Program, tmp_path: Path) -> None:
+    package = tmp_path / "quorate"
+    package.mkdir()
+    (package / "__init__.py").write_text("raise ImportError('no such release')")
+    with pytest.raises(RuntimeError, match=r"forked from has ended.*forked=False"):
+        program.fork(["--version"], {**os.environ, "PYTHONPATH": str(tmp_path)})
+    assert not program.runs
+
+
 @pytest.mark.ci
 def test_a_forked_node_is_killed_and_stopped_as_others_are(tmp_path: Path) -> None:
     with Cluster(tmp_path, 1) as cluster:

@@ -35,11 +35,18 @@ class Fork:
         self._reports, its = Pipe()
         read, written = os.pipe()
         self.stdin: Final[IO[bytes]] = os.fdopen(written, "wb")
-        with its, os.fdopen(read) as stdin:
-            origin = _origin_of(environment.get("PYTHONPATH"))
-            origin.fork([its.fileno(), stdin.fileno(), log.fileno()])
-        self._reports.send((tuple(arguments), dict(environment), os.getcwd()))
-        self.pid: Final[int] = self._reports.recv()
+        try:
+            with its, os.fdopen(read) as stdin:
+                origin = _origin_of(environment.get("PYTHONPATH"))
+                origin.fork([its.fileno(), stdin.fileno(), log.fileno()])
+            self._reports.send((tuple(arguments), dict(environment), os.getcwd()))
+            self.pid: Final[int] = self._reports.recv()
+        except (EOFError, OSError) as error:
+            self.stdin.close()
+            raise RuntimeError(
+                "the process that nodes are forked from has ended: its traceback is above; mend its"
+                " cause, or start nodes with forked=False"
+            ) from error
         self._code: int | None = None
 
     def poll(self) -> int | None:
@@ -120,9 +127,13 @@ def _fork(report: int, stdin: int, log: int) -> None:
         arguments, environment, directory = reports.recv()
         if pid := os.fork():
             os.close(stdin)
-            code = os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
+            ended = os.waitid(os.P_PID, pid, os.WEXITED | os.WNOWAIT)
+            assert ended is not None
+            # As long as it is not told that it has ended, a signal must find it.
             with suppress(OSError):
-                reports.send(code)
+                by_itself = ended.si_code == os.CLD_EXITED
+                reports.send(ended.si_status if by_itself else -ended.si_status)
+            os.waitpid(pid, 0)
             os._exit(0)
         os.setsid()
         reports.send(os.getpid())
