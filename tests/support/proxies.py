@@ -93,9 +93,10 @@ class Proxy:
         asyncio.run_coroutine_threadsafe(changed(), self._loop).result(PATIENCE_S)
 
     async def _open(self) -> None:
-        self.address = f"{self._host}:{await self._listen(0, self._target)}"
+        # First the port that is given: any free one could be the same.
         if self._peer_port is not None:
             await self._listen(self._peer_port, (self._target[0], self._peer_port))
+        self.address = f"{self._host}:{await self._listen(0, self._target)}"
 
     async def _listen(self, port: int, target: tuple[str, int]) -> int:
         server = await asyncio.start_server(partial(self._carry, target), self._host, port)
