@@ -3,6 +3,7 @@ from __future__ import annotations
 import os
 import signal
 import sys
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -39,10 +40,16 @@ def test_a_fork_is_a_run_of_the_command_line(program: Program) -> None:
     assert second.startswith("error: QUORATE__NODE__PORT: node.port: must be a valid integer")
 
 
-def test_the_end_of_a_fork_is_told_before_signals_miss_it(program: Program) -> None:
+def test_a_fork_keeps_its_id_until_its_end_is_known(program: Program) -> None:
     program.fork(["--version"], os.environ)
-    until(lambda: None if Path(f"/proc/{program.pid}").exists() else True)
-    assert not program.runs
+    place = Path(f"/proc/{program.pid}")
+    until(lambda: True if stat(program.pid)[0] == "Z" else None)
+    # As long as its parent would take to bury it.
+    for _ in range(20):
+        time.sleep(0.01)
+        assert place.exists()
+    assert program.wait() == 0
+    assert not place.exists()
 
 
 def test_no_origin_is_told(program: Program, tmp_path: Path) -> None:

@@ -53,7 +53,10 @@ class Fork:
         """Return its exit code, negative after a signal; None while it runs."""
         if self._code is None and self._reports.poll():
             self._code = self._reports.recv()
-            self._reports.close()
+            # Its parent buries it then, and ends.
+            with self._reports, suppress(EOFError, OSError):
+                self._reports.send(None)
+                self._reports.recv()
         return self._code
 
     def wait(self, timeout: float) -> int:
@@ -129,10 +132,11 @@ def _fork(report: int, stdin: int, log: int) -> None:
             os.close(stdin)
             ended = os.waitid(os.P_PID, pid, os.WEXITED | os.WNOWAIT)
             assert ended is not None
-            # As long as it is not told that it has ended, a signal must find it.
-            with suppress(OSError):
-                by_itself = ended.si_code == os.CLD_EXITED
+            by_itself = ended.si_code == os.CLD_EXITED
+            # It keeps its id until its end is known, so that no signal misses it.
+            with suppress(EOFError, OSError):
                 reports.send(ended.si_status if by_itself else -ended.si_status)
+                reports.recv()
             os.waitpid(pid, 0)
             os._exit(0)
         os.setsid()
