@@ -5,6 +5,7 @@ import signal
 import sys
 import time
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -50,6 +51,19 @@ def test_a_fork_keeps_its_id_until_its_end_is_known(program: Program) -> None:
         assert place.exists()
     assert program.wait() == 0
     assert not place.exists()
+
+
+def test_several_threads_learn_of_the_end_of_a_fork(program: Program) -> None:
+    program.fork(["--version"], os.environ)
+
+    def look() -> int:
+        while program.runs:
+            pass
+        return program.wait()
+
+    with ThreadPoolExecutor(4) as threads:
+        codes = [threads.submit(look) for _ in range(4)]
+        assert [each.result() for each in codes] == [0] * 4
 
 
 def test_no_origin_is_told(program: Program, tmp_path: Path) -> None:

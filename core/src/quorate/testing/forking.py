@@ -13,6 +13,7 @@ import signal
 import socket
 import subprocess
 import sys
+import time
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from functools import cache
@@ -23,6 +24,8 @@ from typing import IO, Final
 
 #: What the process of origin runs, with the number of its socket.
 _ORIGIN: Final = "import sys; from quorate.testing.forking import serve; serve(int(sys.argv[1]))"
+#: Interval between two looks at whether a fork has ended.
+_POLL_S: Final = 0.01
 
 
 class Fork:
@@ -48,24 +51,27 @@ class Fork:
                 " cause, or start nodes with forked=False"
             ) from error
         self._code: int | None = None
+        # Tests have threads that look at nodes, and others that end them.
+        self._polling: Final = Lock()
 
     def poll(self) -> int | None:
         """Return its exit code, negative after a signal; None while it runs."""
-        if self._code is None and self._reports.poll():
-            self._code = self._reports.recv()
-            # Its parent buries it then, and ends.
-            with self._reports, suppress(EOFError, OSError):
-                self._reports.send(None)
-                self._reports.recv()
-        return self._code
+        with self._polling:
+            if self._code is None and self._reports.poll():
+                self._code = self._reports.recv()
+                # Its parent buries it then, and ends.
+                with self._reports, suppress(EOFError, OSError):
+                    self._reports.send(None)
+                    self._reports.recv()
+            return self._code
 
     def wait(self, timeout: float) -> int:
         """Wait until it ends, and return its exit code; raises `subprocess.TimeoutExpired`."""
-        if self._code is None:
-            self._reports.poll(timeout)
-        code = self.poll()
-        if code is None:
-            raise subprocess.TimeoutExpired(str(self.pid), timeout)
+        deadline = time.monotonic() + timeout
+        while (code := self.poll()) is None:
+            if time.monotonic() > deadline:
+                raise subprocess.TimeoutExpired(str(self.pid), timeout)
+            time.sleep(_POLL_S)
         return code
 
 
