@@ -4,7 +4,6 @@ import os
 import signal
 import sys
 import time
-from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -22,13 +21,6 @@ with Cluster(Path(sys.argv[1]), 1) as cluster:
     print(cluster.nodes["node1"].pid, flush=True)
     signal.pause()
 """
-
-
-@pytest.fixture
-def program(tmp_path: Path) -> Iterator[Program]:
-    program = Program("it", tmp_path / "it.log")
-    yield program
-    program.close()
 
 
 def test_a_fork_is_a_run_of_the_command_line(program: Program) -> None:

@@ -3,7 +3,6 @@ from __future__ import annotations
 import os
 import signal
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -17,13 +16,6 @@ child = subprocess.Popen([sys.executable, "-c", "import signal; signal.pause()"]
 print(child.pid, flush=True)
 child.wait()
 """
-
-
-@pytest.fixture
-def program(tmp_path: Path) -> Iterator[Program]:
-    program = Program("it", tmp_path / "it.log")
-    yield program
-    program.close()
 
 
 def test_what_a_program_started_ends_with_it(program: Program) -> None:
